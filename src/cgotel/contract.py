@@ -1,0 +1,99 @@
+"""What a plugin's classes look like: the base classes behind the hooks.
+
+Base classes rather than protocols: a method with a default can be added later without breaking
+any plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
+
+from cgotel.kernel.roots import Roots
+from cgotel.kernel.source import SourceStatus, State, Unavailable
+from cgotel.model import Event, Instrument, Reading, Sweep
+
+__all__ = ["Collector", "NoConfig", "Output", "SourceStatus", "State", "Tick", "Unavailable"]
+
+
+class NoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The configuration of what has nothing to configure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One instant, the same for every collector of a sweep.
+
+    ``time_ns`` is Unix time, ``monotonic_ns`` CLOCK_MONOTONIC (for rates), both in nanoseconds;
+    ``number`` counts sweeps from 0.
+    """
+
+    time_ns: int
+    monotonic_ns: int
+    number: int = 0
+
+
+class Collector:
+    """Gives readings when asked. Cheap, synchronous, closed when the agent stops.
+
+    A subclass sets ``name`` (its table ``[collectors.NAME]``), ``Config`` (a strict msgspec
+    Struct), ``needs`` (files and rights, as ``cgotel doctor`` shows them) and ``instruments``
+    (every metric that it may fill). Importing its module loads nothing heavy; `start` may.
+    """
+
+    name: ClassVar[str]
+    Config: ClassVar[type[Any]] = NoConfig
+    needs: ClassVar[tuple[str, ...]] = ()
+    instruments: ClassVar[tuple[Instrument, ...]] = ()
+
+    def __init__(self, config: Any, roots: Roots) -> None:
+        self.config = config
+        self.roots = roots
+
+    def start(self) -> None:
+        """Open what is needed. Raises `Unavailable` where this collector cannot serve."""
+
+    def collect(self, tick: Tick) -> Iterable[Reading]:
+        """The readings of this instant. What it raises is counted and costs this sweep only."""
+        raise NotImplementedError
+
+    def sources(self) -> Iterator[SourceStatus]:
+        """The sources behind the last sweep, each with its state."""
+        yield from ()
+
+    def close(self) -> None:
+        """Let go of descriptors and libraries. May be called twice."""
+
+
+class Output:
+    """Takes sweeps and events to a monitoring stack.
+
+    `write` must return quickly: what is slow belongs in the output's own thread, so that a sweep is
+    never delayed by a backend.
+    """
+
+    name: ClassVar[str]
+    Config: ClassVar[type[Any]] = NoConfig
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def start(self) -> None:
+        """Prepare to write. Raises `Unavailable` where this output cannot serve."""
+
+    def write(self, sweep: Sweep) -> None:
+        """Take one sweep."""
+        raise NotImplementedError
+
+    def emit(self, event: Event) -> None:
+        """Take one event."""
+
+    def readings(self, tick: Tick) -> Iterable[Reading]:
+        """What this output says of itself (queue, failures), joined to the next sweep."""
+        return ()
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Send what is held back, for at most ``timeout_s`` seconds. May be called twice."""

@@ -1,0 +1,149 @@
+"""The words that every part of cgotel speaks: plain, immutable data, no I/O.
+
+A :class:`Reading` keeps the numbers as the kernel printed them. The :class:`Series` beside each
+number knows both worlds: ``source`` names the kernel file and key (``cpu.stat.user_usec``), the
+:class:`Instrument` names the OpenTelemetry metric, and ``divisor`` leads from one to the other.
+Nothing is lost on the way: an output that speaks the kernel's language writes the integer as it
+is, one that speaks OpenTelemetry divides.
+
+What was not measured has no point. There is no zero, no NaN and no sentinel for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+AttributeValue: TypeAlias = str | int | float | bool | tuple[str, ...]
+Attributes: TypeAlias = tuple[tuple[str, AttributeValue], ...]
+Number: TypeAlias = int | float
+
+NO_ATTRIBUTES: Mapping[str, AttributeValue] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """The static description of one metric, declared once, beside the collector that fills it.
+
+    ``name`` and ``unit`` (UCUM) follow the OpenTelemetry semantic conventions 1.44. ``number``
+    says whether points are integers or doubles once converted to ``unit``.
+    """
+
+    name: str
+    kind: Literal["counter", "updowncounter", "gauge"]
+    unit: str
+    description: str
+    number: Literal["int", "double"] = "int"
+
+    def series(
+        self, source: str, divisor: int = 1, attributes: Mapping[str, AttributeValue] = NO_ATTRIBUTES
+    ) -> Series:
+        """One time series of this instrument, filled from the kernel's ``source``."""
+        return Series(self, source, divisor, tuple(attributes.items()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """An instrument with one set of attributes; made once, kept, compared by identity.
+
+    ``source`` is the kernel's own name, ``file.key`` (``memory.stat.anon``, ``io.stat.8:0.rbytes``),
+    or a name in the same style where cgotel derives the value. ``divisor`` turns the kernel's unit
+    into the instrument's (1_000_000 from microseconds to seconds, 100 from percent to a ratio).
+    """
+
+    instrument: Instrument
+    source: str
+    divisor: int = 1
+    attributes: Attributes = ()
+
+    def convert(self, raw: Number) -> Number:
+        """The kernel's number in the instrument's unit."""
+        if self.instrument.number == "double":
+            return raw / self.divisor
+        return raw if self.divisor == 1 else int(raw) // self.divisor
+
+
+Point: TypeAlias = tuple[Series, Number]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What a reading is about: the host, a cgroup, a GPU, a power zone, the agent itself.
+
+    ``key`` is unique among living and past entities of a kind: a cgroup that is removed and made
+    again under the same path is a new entity, so that its counters restart truthfully.
+    ``began_ns`` is when its counters stood at zero (Unix time in nanoseconds), None if unknown.
+    """
+
+    kind: str
+    key: str
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+    began_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One entity at one instant (Unix time in nanoseconds) with its points."""
+
+    entity: Entity
+    time_ns: int
+    points: list[Point]
+
+    def value(self, source: str) -> Number | None:
+        """The kernel's number under its own name (``memory.current``), None if not measured."""
+        return next((raw for series, raw in self.points if series.source == source), None)
+
+    def metric(self, name: str, **attributes: AttributeValue) -> Number | None:
+        """The first point of a metric in its own unit, None if not measured.
+
+        Attributes are given with ``_`` for ``.``: ``metric("container.cpu.time", cpu_mode="user")``.
+        """
+        wanted = attributes.items()
+        for series, raw in self.points:
+            if series.instrument.name == name:
+                have = {key.replace(".", "_"): value for key, value in series.attributes}
+                if wanted <= have.items():
+                    return series.convert(raw)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """All readings of one instant; ``ended`` are the entities that were there last time only."""
+
+    time_ns: int
+    readings: list[Reading]
+    ended: tuple[Entity, ...] = ()
+
+
+class Severity:
+    """OpenTelemetry severity numbers (logs data model) that cgotel uses."""
+
+    INFO = 9
+    WARN = 13
+    ERROR = 17
+    FATAL = 21
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A log event: something that happened at ``time_ns`` and was seen at ``observed_ns``.
+
+    ``uid`` is stable: a replay of the same event carries the same one.
+    """
+
+    name: str
+    time_ns: int
+    observed_ns: int
+    severity: int
+    entity: Entity
+    body: str
+    uid: str
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+
+
+def count_points(readings: Iterable[Reading]) -> int:
+    """How many points the readings hold together."""
+    return sum(len(reading.points) for reading in readings)
