@@ -11,7 +11,7 @@ What was not measured has no point. There is no zero, no NaN and no sentinel for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -85,11 +85,28 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One entity at one instant (Unix time in nanoseconds) with its points."""
+    """One entity at one instant (Unix time in nanoseconds): ``values[i]`` belongs to ``series[i]``.
+
+    Two rows instead of pairs, because an entity's series seldom change and its values always do:
+    ``series`` is the very same tuple from sweep to sweep as long as it holds the same series, so
+    that an output may prepare its layout once and look at nothing but the values afterwards.
+    """
 
     entity: Entity
     time_ns: int
-    points: list[Point]
+    series: tuple[Series, ...]
+    values: Sequence[Number]
+
+    @classmethod
+    def of(cls, entity: Entity, time_ns: int, points: Iterable[Point]) -> Reading:
+        """A reading from (series, value) pairs: the comfortable way, for what is not hot."""
+        pairs = list(points)
+        return cls(entity, time_ns, tuple(s for s, _ in pairs), [value for _, value in pairs])
+
+    @property
+    def points(self) -> Iterator[Point]:
+        """The (series, value) pairs."""
+        return zip(self.series, self.values, strict=True)
 
     def value(self, source: str) -> Number | None:
         """The kernel's number under its own name (``memory.current``), None if not measured."""
@@ -146,4 +163,4 @@ class Event:
 
 def count_points(readings: Iterable[Reading]) -> int:
     """How many points the readings hold together."""
-    return sum(len(reading.points) for reading in readings)
+    return sum(len(reading.values) for reading in readings)
