@@ -38,7 +38,10 @@ class Instrument:
     number: Literal["int", "double"] = "int"
 
     def series(
-        self, source: str, divisor: int = 1, attributes: Mapping[str, AttributeValue] = NO_ATTRIBUTES
+        self,
+        source: str,
+        divisor: int = 1,
+        attributes: Mapping[str, AttributeValue] = NO_ATTRIBUTES,
     ) -> Series:
         """One time series of this instrument, filled from the kernel's ``source``."""
         return Series(self, source, divisor, tuple(attributes.items()))

@@ -1,0 +1,1 @@
+"""What is measured when asked: one subject a file, from kernel bytes to readings."""

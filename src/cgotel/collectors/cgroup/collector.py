@@ -1,0 +1,198 @@
+"""The cgroup collector: one pass over the tree, parents first, so that limits narrow on the way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from cgotel.collectors.cgroup import cpu, io, memory, others, pressure
+from cgotel.collectors.cgroup.derived import Derived, Throttled
+from cgotel.collectors.cgroup.limits import InForce, narrowed, of_host
+from cgotel.collectors.cgroup.member import Member
+from cgotel.collectors.cgroup.selection import Selection
+from cgotel.collectors.cgroup.status import statuses
+from cgotel.collectors.cgroup.tables import Family, FileTable, text
+from cgotel.contract import Collector, SourceStatus, State, Tick, Unavailable
+from cgotel.identity import identify
+from cgotel.kernel import topology
+from cgotel.kernel.cgroupfs import CgroupDirectory, CgroupTree
+from cgotel.kernel.files import Descriptors
+from cgotel.kernel.roots import Roots
+from cgotel.kernel.source import state_of
+from cgotel.model import Entity, Reading, Series
+
+FAMILIES = ("cgroup", "container", "k8s.pod")
+_FAMILY_OF_KIND = {"container": "container", "pod": "k8s.pod"}
+
+
+class CgroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[collectors.cgroup]``: which cgroups, and what of them."""
+
+    include: list[str] = []
+    """Path globs from the cgroup root; empty: every cgroup."""
+    exclude: list[str] = []
+    """Path globs that hide a cgroup and everything below it."""
+    kinds: list[str] = []
+    """Kinds of cgroup to report (container, pod, service, ...); empty: all."""
+    max_depth: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """How deep below the root to look; the root is 0."""
+    pressure_averages: bool = False
+    """Also the kernel's running averages, which can be derived from the totals."""
+    slow_interval: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    """Seconds between reads of costly files: the root's memory.stat, memory.numa_stat."""
+    keep_open_files: Annotated[int, msgspec.Meta(ge=0)] = 8192
+    """Descriptors kept between sweeps; each costs the kernel about 5 KiB, none costs time."""
+
+
+class _Plan:
+    """What is read and derived for the cgroups of one family."""
+
+    def __init__(self, name: str, config: CgroupConfig, roots: Roots) -> None:
+        family = Family(name)
+        device_name = cache(lambda device: topology.block_device_name(roots.sys, device))
+        self.tables: list[FileTable] = [
+            *cpu.tables(family),
+            *memory.tables(family),
+            *pressure.tables(family, config.pressure_averages),
+            *io.tables(family, device_name),
+            *others.tables(family, topology.huge_page_sizes(roots.sys)),
+        ]
+        self.derived = Derived(family)
+        self.instruments = tuple(family.instruments.values())
+
+
+class _Above(NamedTuple):
+    """What a cgroup inherits from its ancestors."""
+
+    in_force: InForce
+    throttled: Throttled
+
+
+class CgroupCollector(Collector):
+    """Limits, use, events and pressure of every cgroup, and whose limit is in force for it."""
+
+    name = "cgroup"
+    Config = CgroupConfig
+    needs = ("a cgroup v2 mount, readable as any user",)
+
+    config: CgroupConfig
+
+    def __init__(self, config: CgroupConfig, roots: Roots) -> None:
+        super().__init__(config, roots)
+        self._selection = Selection(config.include, config.exclude, config.kinds, config.max_depth)
+        self._plans = {name: _Plan(name, config, roots) for name in FAMILIES}
+        self._members: dict[CgroupDirectory, Member] = {}
+        self._interned: dict[tuple[Series, ...], tuple[Series, ...]] = {}
+        self._tree: CgroupTree | None = None
+        self._descriptors = Descriptors(0)
+        self._slow_due_ns = 0
+
+    def start(self) -> None:
+        mount = self.roots.cgroup
+        if mount is None:
+            raise Unavailable(
+                SourceStatus(
+                    self.name,
+                    State.ABSENT,
+                    "no cgroup v2 hierarchy is mounted",
+                    "boot with systemd.unified_cgroup_hierarchy=1, or set HOST_CGROUP to its mount",
+                )
+            )
+        try:
+            self._tree = CgroupTree(mount, self._selection.enters)
+        except OSError as error:
+            status = SourceStatus(self.name, state_of(error), f"{mount}: {error.strerror}")
+            raise Unavailable(status) from error
+        self._descriptors = Descriptors.raised(self.config.keep_open_files)
+        self._admit(self._tree.root)
+
+    def collect(self, tick: Tick) -> Iterator[Reading]:
+        assert self._tree is not None, "collect() before start()"
+        slow = tick.monotonic_ns >= self._slow_due_ns
+        if slow:
+            self._slow_due_ns = tick.monotonic_ns + int(self.config.slow_interval * 1e9)
+        self._update_members(self._tree, retry=slow)
+        pending = [(self._tree.root, _Above(self._of_host(), ()))]
+        while pending:
+            directory, above = pending.pop()
+            reading, below = self._visit(self._members[directory], above, tick, slow)
+            if reading is not None:
+                yield reading
+            pending += [(child, below) for child in directory.children.values()]
+
+    def _visit(self, member: Member, above: _Above, tick: Tick, slow: bool) -> tuple[Reading | None, _Above]:
+        """Read one cgroup; return its reading, if it is reported, and what its children inherit."""
+        derived = self._plan(member.entity.kind).derived
+        path = member.directory.path
+        values = member.read(slow)
+        own = member.own()
+        in_force = narrowed(above.in_force, own, path)
+        reading = None
+        if member.reported:
+            points = list(derived.points(member, tick.monotonic_ns, own, in_force, above.throttled))
+            series = self._kept(member, tuple([series for series, _ in points]))
+            reading = Reading(member.entity, tick.time_ns, series, values + [v for _, v in points])
+        throttled_usec = derived.throttled(member)
+        throttled = above.throttled if throttled_usec is None else (*above.throttled, (path, throttled_usec))
+        return reading, _Above(in_force, throttled)
+
+    def _kept(self, member: Member, derived: tuple[Series, ...]) -> tuple[Series, ...]:
+        """The series of a reading: the very tuple of the sweep before, or of a like cgroup."""
+        series = member.series + derived
+        if series != member.reading_series:
+            if len(self._interned) > 2 * len(self._members) + 64:
+                self._interned.clear()
+            member.reading_series = self._interned.setdefault(series, series)
+        return member.reading_series
+
+    def _update_members(self, tree: CgroupTree, retry: bool) -> None:
+        new, gone = tree.update()
+        for directory in gone:
+            self._members.pop(directory).close()
+        if retry:
+            for member in self._members.values():
+                member.retry()
+        for directory in new:
+            self._admit(directory)
+
+    def _admit(self, directory: CgroupDirectory) -> None:
+        identity = identify(directory.path)
+        began_ns = directory.made_ns
+        if directory.parent is None:
+            began_ns = topology.boot_time_ns(self.roots.proc) or began_ns
+        path = text(os.fsencode(directory.path))
+        attributes = {**identity.attributes, "process.linux.cgroup": f"0::{path}"}
+        self._members[directory] = Member(
+            directory,
+            Entity(identity.kind, f"{path}@{directory.id}", attributes, began_ns),
+            self._selection.reports(directory.path, identity.kind),
+            self._plan(identity.kind).tables,
+            self._descriptors,
+        )
+
+    def _plan(self, kind: str) -> _Plan:
+        return self._plans[_FAMILY_OF_KIND.get(kind, "cgroup")]
+
+    def _of_host(self) -> InForce:
+        memory_of_host = topology.memory(self.roots.proc)
+        return of_host(
+            memory_of_host.get("MemTotal"),
+            memory_of_host.get("MemAvailable"),
+            topology.online_cpus(self.roots.sys),
+        )
+
+    def sources(self) -> Iterator[SourceStatus]:
+        if self._tree is not None:
+            yield from statuses(self._members.values(), self._tree.unopened, self.roots)
+
+    def close(self) -> None:
+        for member in self._members.values():
+            member.close()
+        self._members.clear()
+        if self._tree is not None:
+            self._tree.close()
+            self._tree = None

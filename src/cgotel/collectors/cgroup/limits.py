@@ -1,0 +1,85 @@
+"""Which limit is in force, and who set it: pure arithmetic over a cgroup and its ancestors.
+
+A limit holds for everything below the cgroup that sets it. So the one in force is the narrowest on
+the way from the root, and what is left of it is the narrowest headroom on that way, which can be an
+ancestor's although the cgroup's own limit is smaller: siblings use it too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+HOST = "host"  # the machine itself is the limit: its memory, its CPUs
+
+
+class Bound(NamedTuple):
+    """An amount and the path of the cgroup that sets it (`HOST`: no cgroup does)."""
+
+    amount: float
+    owner: str
+
+
+class Own(NamedTuple):
+    """What one cgroup's own files say: bytes, CPUs, processes; None: no limit, or not measured."""
+
+    memory_current: int | None = None
+    memory_max: int | None = None
+    memory_high: int | None = None
+    swap_max: int | None = None
+    cpu_quota: float | None = None
+    cpuset_cpus: int | None = None
+    pids_current: int | None = None
+    pids_max: int | None = None
+
+
+class InForce(NamedTuple):
+    """The narrowest limits and headrooms on the way from the root; None: there is none.
+
+    Headroom may be negative: usage can stand above memory.high, and above a limit just lowered.
+    """
+
+    memory_max: Bound | None = None
+    memory_high: Bound | None = None
+    memory_headroom: Bound | None = None
+    memory_high_headroom: Bound | None = None
+    swap_max: Bound | None = None
+    cpu: Bound | None = None
+    pids_max: Bound | None = None
+    pids_headroom: Bound | None = None
+
+
+def of_host(memory_total: int | None, memory_available: int | None, cpus: int | None) -> InForce:
+    """What the machine itself allows, before any cgroup narrows it."""
+    return InForce(memory_max=_host(memory_total), memory_headroom=_host(memory_available), cpu=_host(cpus))
+
+
+def narrowed(above: InForce, own: Own, path: str) -> InForce:
+    """What is in force for the cgroup at ``path`` below ``above``.
+
+    Of two equal limits the inner one counts: the kernel charges from the leaf upwards and fails
+    at the first that is full (mm/page_counter.c, page_counter_try_charge).
+    """
+    return InForce(
+        _narrower(above.memory_max, own.memory_max, path),
+        _narrower(above.memory_high, own.memory_high, path),
+        _narrower(above.memory_headroom, _left(own.memory_max, own.memory_current), path),
+        _narrower(above.memory_high_headroom, _left(own.memory_high, own.memory_current), path),
+        _narrower(above.swap_max, own.swap_max, path),
+        _narrower(_narrower(above.cpu, own.cpuset_cpus, path), own.cpu_quota, path),
+        _narrower(above.pids_max, own.pids_max, path),
+        _narrower(above.pids_headroom, _left(own.pids_max, own.pids_current), path),
+    )
+
+
+def _narrower(above: Bound | None, amount: float | None, path: str) -> Bound | None:
+    if amount is None or (above is not None and above.amount < amount):
+        return above
+    return Bound(amount, path)
+
+
+def _left(limit: int | None, usage: int | None) -> int | None:
+    return None if limit is None or usage is None else limit - usage
+
+
+def _host(amount: int | None) -> Bound | None:
+    return None if amount is None else Bound(amount, HOST)

@@ -1,0 +1,147 @@
+"""The memory controller's files (admin-guide/cgroup-v2.rst, "Memory"); everything in bytes.
+
+    memory.stat     anon 1024000            memory.events   low 0
+                    file 503808                             high 12
+                    ...                                     max 3
+                                                            oom 1
+                                                            oom_kill 1
+
+memory.stat is flushed every two seconds or past a threshold, so it may lag memory.current.
+memory.events counts the whole subtree, memory.events.local this cgroup alone. `oom` counts where
+the limit was hit, `oom_kill` where the victim lived.
+"""
+
+from __future__ import annotations
+
+from cgotel.collectors.cgroup.tables import Family, FileTable, keys, pairs, rows, value
+from cgotel.model import AttributeValue, Series
+
+_EVENTS = "low high max oom oom_kill oom_group_kill"
+
+# Keys of memory.stat that overlap with one another: a metric each, so that sums stay meaningful.
+_OVERLAPPING = {
+    "shmem": ("memory.shmem", "Swap-backed file memory: tmpfs, shared memory"),
+    "file_mapped": ("memory.mapped", "File memory mapped with mmap"),
+    "file_dirty": ("memory.dirty", "File memory changed and not yet written back"),
+    "file_writeback": ("memory.writeback", "File memory being written back"),
+    "swapcached": ("memory.swap_cached", "Swapped memory that is cached as well"),
+    "kernel_stack": ("memory.kernel_stack", "Kernel stacks"),
+    "pagetables": ("memory.page_table", "Page tables"),
+    "percpu": ("memory.percpu", "Per-CPU kernel data"),
+    "vmalloc": ("memory.vmalloc", "Kernel memory mapped by vmalloc"),
+    "zswap": ("memory.zswap", "Memory that the zswap backend consumes"),
+    "zswapped": ("memory.zswapped", "Memory that was swapped out to zswap, before compression"),
+}
+
+_RECLAIMERS = ("kswapd", "direct", "khugepaged", "proactive")
+
+
+def tables(family: Family) -> list[FileTable]:
+    """What is read for a cgroup of this family."""
+    return [
+        *_sizes(family),
+        _stat(family),
+        _events(family, "memory.events", "memory.events", "in the subtree"),
+        _events(family, "memory.events.local", "memory.local_events", "of this cgroup itself"),
+        _swap_events(family),
+        _numa(family),
+    ]
+
+
+def _sizes(family: Family) -> list[FileTable]:
+    amounts = {
+        "memory.current": ("memory.usage", "Memory charged to the cgroup, page cache included"),
+        "memory.max": ("memory.limit", "Hard limit; absent without one"),
+        "memory.swap.current": ("paging.usage", "Swap in use"),
+        "memory.swap.max": ("paging.limit", "Hard limit of swap; absent without one"),
+        "memory.zswap.current": ("zswap.usage", "zswap memory in use"),
+        "memory.zswap.max": ("zswap.limit", "Hard limit of zswap; absent without one"),
+    }
+    marks = {
+        "memory.peak": ("memory.peak", "Largest usage since the cgroup was made"),
+        "memory.high": (
+            "memory.high",
+            "Above this, reclaim throttles the cgroup; absent without one",
+        ),
+        "memory.low": ("memory.low", "Memory protected from reclaim as long as others have some"),
+        "memory.min": ("memory.min", "Memory protected from reclaim always"),
+        "memory.swap.high": (
+            "paging.high",
+            "Above this, swapping throttles the cgroup; absent without one",
+        ),
+        "memory.swap.peak": ("paging.peak", "Largest swap usage since the cgroup was made"),
+    }
+    return [value(file, family.updown(name, "By", text)) for file, (name, text) in amounts.items()] + [
+        value(file, family.gauge(name, "By", text)) for file, (name, text) in marks.items()
+    ]
+
+
+def _stat(family: Family) -> FileTable:
+    by_type = family.updown("memory.type.usage", "By", "Memory by what it holds; the types do not overlap")
+    lru = family.updown("memory.lru.usage", "By", "Memory by reclaim list")
+    slab = family.updown("memory.slab.usage", "By", "Kernel slab memory")
+    thp = family.updown("memory.thp.usage", "By", "Memory in transparent huge pages")
+    refaults = family.counter("memory.refaults", "{page}", "Pages faulted in soon after they were evicted")
+    faults = family.counter("paging.faults", "{fault}", "Page faults")
+    table: dict[str, Series] = {}
+    table |= rows("memory.stat", by_type, "cgroup.memory.type", "anon file kernel sock")
+    table |= rows(
+        "memory.stat",
+        lru,
+        "cgroup.memory.lru",
+        "inactive_anon active_anon inactive_file active_file unevictable",
+    )
+    table |= rows(
+        "memory.stat",
+        slab,
+        "system.memory.linux.slab.state",
+        "slab_reclaimable=reclaimable slab_unreclaimable=unreclaimable",
+    )
+    table |= rows("memory.stat", thp, "cgroup.memory.type", "anon_thp=anon file_thp=file shmem_thp=shmem")
+    table |= rows(
+        "memory.stat",
+        refaults,
+        "cgroup.memory.type",
+        "workingset_refault_anon=anon workingset_refault_file=file",
+    )
+    table |= rows("memory.stat", faults, "system.paging.fault.type", "pgmajfault=major")
+    table |= _reclaim(family)
+    for key, (name, description) in _OVERLAPPING.items():
+        table[key] = family.updown(name, "By", description).series(f"memory.stat.{key}")
+    return keys("memory.stat", table)
+
+
+def _reclaim(family: Family) -> dict[str, Series]:
+    scanned = family.counter("memory.reclaim.scanned_pages", "{page}", "Pages that reclaim looked at")
+    reclaimed = family.counter("memory.reclaim.reclaimed_pages", "{page}", "Pages that reclaim freed")
+    by_scan = " ".join(f"pgscan_{who}={who}" for who in _RECLAIMERS)
+    by_steal = " ".join(f"pgsteal_{who}={who}" for who in _RECLAIMERS)
+    return rows("memory.stat", scanned, "cgroup.memory.reclaimer", by_scan) | rows(
+        "memory.stat", reclaimed, "cgroup.memory.reclaimer", by_steal
+    )
+
+
+def _events(family: Family, file: str, name: str, where: str) -> FileTable:
+    instrument = family.counter(name, "{event}", f"Times that a memory boundary acted {where}")
+    return keys(file, rows(file, instrument, "cgroup.memory.event", _EVENTS))
+
+
+def _swap_events(family: Family) -> FileTable:
+    file = "memory.swap.events"
+    instrument = family.counter("paging.events", "{event}", "Times that a swap boundary acted")
+    return keys(file, rows(file, instrument, "cgroup.paging.event", "high max fail"))
+
+
+def _numa(family: Family) -> FileTable:
+    instrument = family.updown("memory.numa.usage", "By", "Memory by what it holds and on which NUMA node")
+
+    def make(kind: str, node: str) -> Series | None:
+        if kind not in ("anon", "file") or not node.startswith("N") or not node[1:].isdigit():
+            return None
+        attributes: dict[str, AttributeValue] = {
+            "cgroup.memory.type": kind,
+            "cgroup.numa.node": int(node[1:]),
+        }
+        return instrument.series(f"memory.numa_stat.{kind}.{node}", attributes=attributes)
+
+    return pairs("memory.numa_stat", make, slow=True)

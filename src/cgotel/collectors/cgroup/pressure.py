@@ -1,0 +1,51 @@
+"""Pressure stall information of a cgroup (accounting/psi.rst).
+
+    some avg10=0.05 avg60=1.02 avg300=0.46 total=1912493
+    full avg10=0.00 avg60=0.00 avg300=0.00 total=0
+
+``some``: at least one task waited; ``full``: all of them did. Averages are percent, totals are
+microseconds. irq.pressure has ``full`` only and exists only with IRQ time accounting.
+"""
+
+from __future__ import annotations
+
+from cgotel.collectors.cgroup.tables import MICROSECONDS, PERCENT, Family, FileTable, pairs
+from cgotel.model import Instrument, Series
+
+RESOURCES = ("cpu", "memory", "io", "irq")
+_WINDOWS = {"avg10": "10s", "avg60": "1m", "avg300": "5m"}
+_STALL_TYPE = "system.linux.pressure.stall_type"
+
+
+def tables(family: Family, averages: bool) -> list[FileTable]:
+    """One table for each resource; the kernel's running averages only where asked for."""
+    return [_table(family, resource, averages) for resource in RESOURCES]
+
+
+def _table(family: Family, resource: str, averages: bool) -> FileTable:
+    time = family.counter(
+        f"{resource}.pressure.time", "s", f"Time that tasks were stalled on {resource}", "double"
+    )
+    windows: dict[str, Instrument] = {}
+    if averages:
+        windows = {
+            key: family.gauge(
+                f"{resource}.pressure.{window}",
+                "1",
+                f"Share of the last {window} stalled on {resource}",
+                "double",
+            )
+            for key, window in _WINDOWS.items()
+        }
+
+    def make(stall_type: str, key: str) -> Series | None:
+        if stall_type not in ("some", "full"):
+            return None
+        source = f"{resource}.pressure.{stall_type}.{key}"
+        if key == "total":
+            return time.series(source, MICROSECONDS, {_STALL_TYPE: stall_type})
+        if key in windows:
+            return windows[key].series(source, PERCENT, {_STALL_TYPE: stall_type})
+        return None
+
+    return pairs(f"{resource}.pressure", make)

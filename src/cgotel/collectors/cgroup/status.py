@@ -1,0 +1,114 @@
+"""Which of a cgroup's files can be read here, and for those that cannot: why, and what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from cgotel.collectors.cgroup.member import Member
+from cgotel.contract import SourceStatus, State
+from cgotel.kernel.files import read_once
+from cgotel.kernel.roots import Roots
+from cgotel.kernel.source import state_of
+
+# Worst first: a file that is denied in one cgroup is not "ok" because another one can be read.
+_BY_WEIGHT = (
+    State.FAILED,
+    State.DENIED,
+    State.MASKED,
+    State.OFF,
+    State.OK,
+    State.GONE,
+    State.ABSENT,
+)
+
+# admin-guide/cgroup-v2.rst and the commits that brought the files
+_SINCE = {
+    "memory.peak": "Linux 5.19",
+    "memory.zswap.current": "Linux 5.19 with zswap",
+    "memory.zswap.max": "Linux 5.19 with zswap",
+    "pids.peak": "Linux 6.1",
+    "irq.pressure": "Linux 6.1 with IRQ time accounting",
+    "memory.swap.peak": "Linux 6.5",
+    "cpu.stat.local": "Linux 6.6",
+    "pids.events.local": "Linux 6.11",
+    "misc.peak": "Linux 6.12",
+    "dmem.current": "Linux 6.14",
+    "dmem.max": "Linux 6.14",
+    "dmem.capacity": "Linux 6.14",
+    "cgroup.stat.local": "Linux 6.18",
+}
+
+_REMEDIES = {
+    State.DENIED: "run as root, or give the agent's user read access to the cgroup",
+    State.MASKED: "bind-mount the host's /sys/fs/cgroup into the container, read-only",
+}
+
+_CORE = (
+    "cpu.stat",
+    "cpu.stat.local",
+    "cpu.pressure",
+    "memory.pressure",
+    "io.pressure",
+    "irq.pressure",
+)
+
+
+def statuses(
+    members: Iterable[Member], unopened: Mapping[str, OSError], roots: Roots
+) -> Iterator[SourceStatus]:
+    """One status a file over all cgroups, and one for each cgroup that could not be opened."""
+    controllers = _controllers(roots)
+    by_file: dict[str, Counter[State]] = {}
+    for member in members:
+        for name, file in member.files.items():
+            by_file.setdefault(name, Counter())[file.state] += 1
+    for name, states in by_file.items():
+        yield _status(name, states, controllers, roots)
+    for path, error in unopened.items():
+        state = state_of(error)
+        yield SourceStatus(path, state, str(error.strerror), _REMEDIES.get(state, ""))
+
+
+def _status(file: str, states: Counter[State], controllers: frozenset[str], roots: Roots) -> SourceStatus:
+    state = next(state for state in _BY_WEIGHT if states[state])
+    if state is State.OK:
+        return SourceStatus(file, state)
+    if state is State.ABSENT:
+        return _absent(file, controllers, roots)
+    if state is State.OFF:
+        return SourceStatus(file, state, "PSI is off", "boot with psi=1; write 1 to cgroup.pressure")
+    where = f"in {states[state]} of {states.total()} cgroups"
+    return SourceStatus(file, state, where, _REMEDIES.get(state, ""))
+
+
+def _absent(file: str, controllers: frozenset[str], roots: Roots) -> SourceStatus:
+    controller = file.partition(".")[0]
+    if file.endswith(".pressure") and file != "irq.pressure":
+        return SourceStatus(file, State.ABSENT, "this kernel has no PSI, or it is off", "boot with psi=1")
+    if file in _CORE or controller == "cgroup" or controller in controllers:
+        since = _SINCE.get(file)
+        reason = f"needs {since}" if since else f"no cgroup has it ({controller} not enabled below the root)"
+        remedy = (
+            "" if since else f"write +{controller} to cgroup.subtree_control, or let systemd account for it"
+        )
+        return SourceStatus(file, State.ABSENT, reason, remedy)
+    if roots.hybrid:
+        reason = f"the {controller} controller is not on cgroup v2: hybrid mount"
+        return SourceStatus(
+            file,
+            State.ABSENT,
+            reason,
+            "boot with systemd.unified_cgroup_hierarchy=1 (cgroup_no_v1=all)",
+        )
+    reason = f"the {controller} controller is not available to cgroup v2 here"
+    return SourceStatus(
+        file, State.ABSENT, reason, f"a kernel with {controller}, not cgroup_disable={controller}"
+    )
+
+
+def _controllers(roots: Roots) -> frozenset[str]:
+    try:
+        return frozenset(read_once(f"{roots.cgroup}/cgroup.controllers").decode("ascii", "replace").split())
+    except OSError:
+        return frozenset()

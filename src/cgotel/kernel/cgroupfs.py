@@ -1,0 +1,136 @@
+"""The tree of cgroup v2 directories, kept between sweeps and brought up to date cheaply.
+
+A directory is known by its inode number, which on cgroup v2 is the cgroup's id and is never used
+again on 64-bit kernels: a cgroup that is removed and made anew under the same path is another one.
+Its descriptor stays open, so that no read can ever hit a namesake.
+
+Only directories with children are listed again: ``st_nlink`` of a kernfs directory is two plus the
+number of its subdirectories (fs/kernfs/inode.c, kernfs_refresh_inode).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_CHILDLESS = 2
+
+
+class CgroupDirectory:
+    """One cgroup: its path from the cgroup root (``/`` for the root), its id, an open descriptor.
+
+    ``made_ns`` is the directory's change time when first seen (Unix time in nanoseconds): the
+    kernel stamps it when the directory is first looked up, at most moments after it was made.
+    """
+
+    __slots__ = ("children", "depth", "fd", "id", "made_ns", "parent", "path")
+
+    def __init__(self, path: str, fd: int, parent: CgroupDirectory | None) -> None:
+        status = os.fstat(fd)
+        self.path = path
+        self.fd = fd
+        self.parent = parent
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.id = status.st_ino
+        self.made_ns = status.st_ctime_ns
+        self.children: dict[str, CgroupDirectory] = {}
+
+    def ancestors(self) -> Iterator[CgroupDirectory]:
+        """Parent, grandparent and so on up to the root."""
+        above = self.parent
+        while above is not None:
+            yield above
+            above = above.parent
+
+    def child_path(self, name: str) -> str:
+        """The path of a child, from the cgroup root."""
+        return f"/{name}" if self.parent is None else f"{self.path}/{name}"
+
+
+class CgroupTree:
+    """All cgroups below a mount for which ``enter(path, depth)`` is true; others are not opened."""
+
+    def __init__(self, mount: str, enter: Callable[[str, int], bool] = lambda path, depth: True) -> None:
+        self._enter = enter
+        self.root = CgroupDirectory("/", os.open(mount, _OPEN_DIRECTORY), None)
+        self.unopened: dict[str, OSError] = {}
+
+    def update(self) -> tuple[list[CgroupDirectory], list[CgroupDirectory]]:
+        """Bring the tree up to date; return (new, gone), parents before their children.
+
+        A child that vanishes or cannot be opened costs only itself, never its siblings. The
+        descriptors of those gone are closed.
+        """
+        new: list[CgroupDirectory] = []
+        gone: list[CgroupDirectory] = []
+        self.unopened.clear()
+        self._update(self.root, new, gone)
+        return new, gone
+
+    def walk(self) -> Iterator[CgroupDirectory]:
+        """Every cgroup, parents before their children."""
+        pending = [self.root]
+        while pending:
+            directory = pending.pop()
+            yield directory
+            pending.extend(directory.children.values())
+
+    def close(self) -> None:
+        """Close every descriptor."""
+        for directory in self.walk():
+            os.close(directory.fd)
+        self.root.children.clear()
+
+    def _update(
+        self, start: CgroupDirectory, new: list[CgroupDirectory], gone: list[CgroupDirectory]
+    ) -> None:
+        pending = [start]
+        while pending:
+            directory = pending.pop()
+            self._update_children(directory, new, gone)
+            pending.extend(directory.children.values())
+
+    def _update_children(
+        self, directory: CgroupDirectory, new: list[CgroupDirectory], gone: list[CgroupDirectory]
+    ) -> None:
+        try:
+            found = _subdirectories(directory)
+        except OSError as error:
+            self.unopened[directory.path] = error  # what is known of its children stays
+            return
+        for name in [name for name, child in directory.children.items() if found.get(name) != child.id]:
+            self._forget(directory.children.pop(name), gone)
+        for name in found.keys() - directory.children.keys():
+            child = self._open(directory, name)
+            if child is not None:
+                directory.children[name] = child
+                new.append(child)
+
+    def _open(self, parent: CgroupDirectory, name: str) -> CgroupDirectory | None:
+        path = parent.child_path(name)
+        if not self._enter(path, parent.depth + 1):
+            return None
+        try:
+            return CgroupDirectory(path, os.open(name, _OPEN_DIRECTORY, dir_fd=parent.fd), parent)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self.unopened[path] = error
+            return None
+
+    def _forget(self, directory: CgroupDirectory, gone: list[CgroupDirectory]) -> None:
+        pending = [directory]
+        while pending:
+            below = pending.pop()
+            gone.append(below)
+            os.close(below.fd)
+            pending.extend(below.children.values())
+
+
+def _subdirectories(directory: CgroupDirectory) -> dict[str, int]:
+    """Names and inode numbers of the directories below one."""
+    if os.fstat(directory.fd).st_nlink == _CHILDLESS:
+        return {}
+    with os.scandir(directory.fd) as entries:
+        return {e.name: e.inode() for e in entries if e.is_dir(follow_symlinks=False)}

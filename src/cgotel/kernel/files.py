@@ -1,0 +1,172 @@
+"""Reading a kernel file again and again: a kept descriptor, one pread, the reason when it is silent.
+
+A descriptor that is kept costs the kernel about 5 KiB once it was read (its seq_file buffer stays),
+charged to the reader's own cgroup; one that is not kept costs an open and a close for each read,
+about four times the work. `Descriptors` is the budget between the two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from cgotel.kernel.source import State, state_of
+
+T = TypeVar("T")
+
+_FIRST_SIZE = 1024
+_LARGEST = 64 * 1024 * 1024
+_SPARE = 64  # descriptors left to sockets, logs and libraries
+
+_pread = os.pread
+
+
+class Descriptors:
+    """How many descriptors may be kept open between sweeps."""
+
+    __slots__ = ("free",)
+
+    def __init__(self, budget: int) -> None:
+        self.free = budget
+
+    @classmethod
+    def raised(cls, wanted: int) -> Descriptors:
+        """Raise this process's RLIMIT_NOFILE towards its hard limit and take up to ``wanted``."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard == resource.RLIM_INFINITY:
+            hard = wanted + _SPARE
+        target = min(hard, max(soft, wanted + _SPARE))
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
+        granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return cls(max(0, min(wanted, granted - _SPARE)))
+
+
+def read_once(name: str, dir_fd: int | None = None) -> bytes:
+    """A whole file of any size. Raises OSError."""
+    fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        chunks = []
+        while chunk := os.read(fd, 65536):
+            chunks.append(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(fd)
+
+
+class KernelFile(Generic[T]):
+    """One file of one directory, parsed when its bytes have changed.
+
+    `read` never raises: where nothing can be read it returns ``empty`` and ``state`` says why. Such
+    a file is not asked for again until `retry`. ``last`` is what the last `read` returned.
+
+    ``many`` marks a file that the kernel writes record by record (cgroup.procs): it may return less
+    than asked for and still go on, and so is read to its end.
+    """
+
+    __slots__ = (
+        "_data",
+        "_descriptors",
+        "_dir_fd",
+        "_fd",
+        "_many",
+        "_parse",
+        "_size",
+        "empty",
+        "last",
+        "name",
+        "state",
+    )
+
+    def __init__(
+        self,
+        dir_fd: int,
+        name: str,
+        parse: Callable[[bytes], T],
+        empty: T,
+        descriptors: Descriptors,
+        many: bool = False,
+    ) -> None:
+        self.name = name
+        self.state = State.OK
+        self.empty = empty
+        self._dir_fd = dir_fd
+        self._parse = parse
+        self._descriptors = descriptors
+        self._fd = -1
+        self._size = _FIRST_SIZE
+        self._many = many
+        self._data: bytes | None = None
+        self.last = empty
+
+    def read(self) -> T:
+        """What the file says now; ``empty`` where it says nothing."""
+        if self._fd < 0:
+            return self._read_unkept()
+        try:
+            data = _pread(self._fd, self._size, 0)
+            if len(data) == self._size or self._many:
+                data = self._read_whole(data)
+        except OSError as error:
+            return self._fail(error)
+        if data == self._data:
+            return self.last
+        return self._take(data)
+
+    def retry(self) -> None:
+        """Ask again for a file that was silent: a controller may have been enabled since."""
+        if self.state is not State.OK:
+            self.state = State.OK
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+            self._descriptors.free += 1
+
+    def _take(self, data: bytes) -> T:
+        self._data = data
+        self.last = value = self._parse(data)
+        return value
+
+    def _read_whole(self, start: bytes) -> bytes:
+        if self._many:
+            return self._read_records(start)
+        while self._size < _LARGEST:  # one larger pread, so that the file is of one instant
+            self._size *= 2
+            data = os.pread(self._fd, self._size, 0)
+            if len(data) < self._size:
+                return data
+        raise OSError(0, "larger than 64 MiB")
+
+    def _read_records(self, start: bytes) -> bytes:
+        chunks = [start]
+        at = len(start)
+        while chunk := os.pread(self._fd, 65536, at):
+            chunks.append(chunk)
+            at += len(chunk)
+        return start if len(chunks) == 1 else b"".join(chunks)
+
+    def _read_unkept(self) -> T:
+        if self.state is not State.OK:
+            return self.empty
+        try:
+            if self._descriptors.free > 0:
+                self._fd = os.open(self.name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._dir_fd)
+                self._descriptors.free -= 1
+                return self.read()
+            data = read_once(self.name, self._dir_fd)
+        except OSError as error:
+            return self._fail(error)
+        return self.last if data == self._data else self._take(data)
+
+    def _fail(self, error: OSError) -> T:
+        self.close()
+        self.state = state_of(error)
+        self._data = None
+        self.last = self.empty
+        return self.empty
