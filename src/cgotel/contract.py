@@ -14,13 +14,29 @@ import msgspec
 
 from cgotel.kernel.roots import Roots
 from cgotel.kernel.source import SourceStatus, State, Unavailable
-from cgotel.model import Event, Instrument, Reading, Sweep
+from cgotel.model import Event, Instrument, Point, Reading, Sweep
 
-__all__ = ["Collector", "NoConfig", "Output", "SourceStatus", "State", "Tick", "Unavailable"]
+__all__ = [
+    "Collector",
+    "CollectorSettings",
+    "Output",
+    "Settings",
+    "SourceStatus",
+    "State",
+    "Tick",
+    "Unavailable",
+]
 
 
-class NoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The configuration of what has nothing to configure."""
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table of the configuration; subclass it to add keys, each with a default and a docstring."""
+
+
+class CollectorSettings(Settings, frozen=True):
+    """What every ``[collectors.NAME]`` table has."""
+
+    enabled: bool = True
+    """Whether the collector runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +55,13 @@ class Tick:
 class Collector:
     """Gives readings when asked. Cheap, synchronous, closed when the agent stops.
 
-    A subclass sets ``name`` (its table ``[collectors.NAME]``), ``Config`` (a strict msgspec
-    Struct), ``needs`` (files and rights, as ``cgotel doctor`` shows them) and ``instruments``
+    A subclass sets ``name`` (its table ``[collectors.NAME]``), ``Config`` (a
+    subclass of `CollectorSettings`), ``needs`` (files and rights, as ``cgotel doctor`` shows them) and ``instruments``
     (every metric that it may fill). Importing its module loads nothing heavy; `start` may.
     """
 
     name: ClassVar[str]
-    Config: ClassVar[type[Any]] = NoConfig
+    Config: ClassVar[type[CollectorSettings]] = CollectorSettings
     needs: ClassVar[tuple[str, ...]] = ()
     instruments: ClassVar[tuple[Instrument, ...]] = ()
 
@@ -59,6 +75,10 @@ class Collector:
     def collect(self, tick: Tick) -> Iterable[Reading]:
         """The readings of this instant. What it raises is counted and costs this sweep only."""
         raise NotImplementedError
+
+    def events(self) -> Iterable[Event]:
+        """What was noticed during the last sweep and is worth a log event."""
+        return ()
 
     def sources(self) -> Iterator[SourceStatus]:
         """The sources behind the last sweep, each with its state."""
@@ -76,7 +96,7 @@ class Output:
     """
 
     name: ClassVar[str]
-    Config: ClassVar[type[Any]] = NoConfig
+    Config: ClassVar[type[Settings]] = Settings
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -91,8 +111,8 @@ class Output:
     def emit(self, event: Event) -> None:
         """Take one event."""
 
-    def readings(self, tick: Tick) -> Iterable[Reading]:
-        """What this output says of itself (queue, failures), joined to the next sweep."""
+    def points(self) -> Iterable[Point]:
+        """What this output says of itself (queue, failures), joined to the agent's own reading."""
         return ()
 
     def close(self, timeout_s: float = 5.0) -> None:

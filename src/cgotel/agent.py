@@ -1,0 +1,90 @@
+"""The agent: one loop that sweeps, hands on, and waits for the next beat until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from cgotel.clock import Instant, now
+from cgotel.contract import Output
+from cgotel.model import Event, Reading, Sweep, count_points
+from cgotel.self_metrics import SelfMetrics
+from cgotel.sweeper import Sweeper
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+CLOSE_TIMEOUT_S = 5.0
+
+
+class Agent:
+    """Sweeps every ``interval`` seconds and gives each sweep and each event to every output.
+
+    An output that raises is counted and asked again at the next sweep.
+    """
+
+    def __init__(
+        self,
+        sweeper: Sweeper,
+        outputs: Sequence[Output],
+        interval: float,
+        clock: Callable[[], Instant] = now,
+    ) -> None:
+        self._sweeper = sweeper
+        self._outputs = outputs
+        self._interval_ns = int(interval * 1e9)
+        self._clock = clock
+        self._self_metrics = SelfMetrics()
+        self._output_errors = {output.name: 0 for output in outputs}
+
+    def run(self, stop: threading.Event) -> None:
+        """Sweep on a steady beat until ``stop`` is set; a beat that was missed is left out."""
+        due_ns = self._clock().monotonic_ns
+        try:
+            while not stop.is_set():
+                self.sweep()
+                due_ns += self._interval_ns
+                late_ns = self._clock().monotonic_ns - due_ns
+                if late_ns > 0:
+                    due_ns += late_ns - late_ns % self._interval_ns
+                    log.warning("a sweep took longer than the interval of %g s", self._interval_ns / 1e9)
+                stop.wait(max(0, due_ns - self._clock().monotonic_ns) / 1e9)
+        finally:
+            self.close()
+
+    def sweep(self) -> Sweep:
+        """One sweep, handed to every output."""
+        instant = self._clock()
+        swept = self._sweeper.sweep(instant)
+        points = count_points(swept.readings)
+        own = list(self._self_metrics.points(self._sweeper, points, self._output_errors))
+        for output in self._outputs:
+            own += self._guarded(output, lambda output=output: list(output.points())) or []
+        swept.readings.append(Reading.of(self._self_metrics.entity, swept.time_ns, own))
+        for output in self._outputs:
+            self._guarded(output, lambda output=output: output.write(swept))
+        for event in self._sweeper.events():
+            self.emit(event)
+        return swept
+
+    def emit(self, event: Event) -> None:
+        """Give one event to every output."""
+        for output in self._outputs:
+            self._guarded(output, lambda output=output: output.emit(event))
+
+    def close(self) -> None:
+        """Let every output send what it holds back, then close the collectors."""
+        for output in self._outputs:
+            self._guarded(output, lambda output=output: output.close(CLOSE_TIMEOUT_S))
+        self._sweeper.close()
+
+    def _guarded(self, output: Output, act: Callable[[], T]) -> T | None:
+        try:
+            return act()
+        except Exception as error:  # noqa: BLE001 - one output must not stop the others
+            self._output_errors[output.name] += 1
+            log.error("output %s: %s: %s", output.name, type(error).__name__, error)
+            return None

@@ -1,0 +1,54 @@
+"""From a configuration file to collectors and outputs, ready to start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cgotel import config, plugins
+from cgotel.config import Configuration
+from cgotel.contract import Collector, CollectorSettings, Output
+from cgotel.kernel.roots import Roots
+from cgotel.plugins import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What was loaded, how it is configured, and where the kernel's trees are."""
+
+    registry: Registry
+    configuration: Configuration
+    roots: Roots
+
+    def collectors(self) -> list[Collector]:
+        """Every enabled collector, made but not started."""
+        made = []
+        for name, kind in self.registry.collectors.items():
+            settings = self.configuration.collectors[name]
+            assert isinstance(settings, CollectorSettings)
+            if settings.enabled:
+                made.append(kind(settings, self.roots))
+        return made
+
+    def outputs(self, default: str) -> list[Output]:
+        """The outputs that the configuration names, else the default one; made but not started."""
+        names = self.configuration.agent.outputs
+        return [
+            self.registry.outputs[name](self.configuration.outputs[name])
+            for name in ([default] if names is None else names)
+        ]
+
+
+def assemble(path: str | None, environ: Mapping[str, str] = os.environ) -> Assembly:
+    """Read the configuration, load the plugins, check every table. Raises `ConfigError`."""
+    document = config.read(path)
+    disabled = document.table("plugins", config.PluginSettings).disabled
+    registry = plugins.load(disabled, environ)
+    checked = config.check(
+        document,
+        {name: kind.Config for name, kind in registry.collectors.items()},
+        {name: kind.Config for name, kind in registry.outputs.items()},
+        environ,
+    )
+    return Assembly(registry, checked, Roots.discover(environ))

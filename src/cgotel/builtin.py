@@ -1,0 +1,9 @@
+"""The plugins that come with cgotel: module names, loaded like any other plugin."""
+
+MODULES = (
+    "cgotel.collectors.cgroup",
+    "cgotel.collectors.host",
+    "cgotel.collectors.pressure",
+    "cgotel.outputs.console",
+    "cgotel.outputs.otlp",
+)

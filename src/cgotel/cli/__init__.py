@@ -1,0 +1,41 @@
+"""The `cgotel` command: one file a subcommand, imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from cgotel import __version__
+
+COMMANDS = ("agent", "config", "doctor", "plugins", "snapshot")
+
+USAGE_STATUS = 2
+
+
+class _Commands(click.Group):
+    """Imports a subcommand's module at its first use, so that each command loads only its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"cgotel.cli.{name}")
+        command: click.Command = module.command
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cgotel")
+@click.option(
+    "--config",
+    "config_path",
+    metavar="FILE",
+    help="Configuration file; without it /etc/cgotel/cgotel.toml if that exists.",
+)
+@click.pass_context
+def main(ctx: click.Context, config_path: str | None) -> None:
+    """What holds a Linux workload back: limits, pressure and throttling of every cgroup."""
+    ctx.obj = config_path

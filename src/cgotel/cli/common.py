@@ -1,0 +1,53 @@
+"""What every subcommand needs: the assembly, and errors as one line with the right exit status."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from cgotel.assemble import Assembly, assemble
+from cgotel.config import ConfigError
+
+CONFIG_STATUS = 2
+
+
+@contextmanager
+def config_errors() -> Iterator[None]:
+    """A `ConfigError` becomes one line on standard error and exit status 2."""
+    try:
+        yield
+    except ConfigError as error:
+        click.echo(f"cgotel: {error}", err=True)
+        sys.exit(CONFIG_STATUS)
+
+
+def assembled(config_path: str | None) -> Assembly:
+    """Everything that the configuration asks for; faulty plugins are told on standard error."""
+    with config_errors():
+        assembly = assemble(config_path)
+    for plugin in assembly.registry.plugins:
+        if plugin.fault and not plugin.fault.startswith("disabled"):
+            click.echo(f"cgotel: plugin {plugin.name} ({plugin.origin}): {plugin.fault}", err=True)
+    return assembly
+
+
+def log_to_stderr(verbose: bool) -> None:
+    """Log lines on standard error, one line each whatever they hold."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine("cgotel: %(levelname)s: %(message)s"))
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+
+
+class _OneLine(logging.Formatter):
+    """Names from containers are hostile text: control characters are shown, not sent."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        if record.exc_info:
+            return text
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,193 @@
+"""The configuration: one TOML file, strict, each value with where it came from.
+
+An unknown key, a wrong type or a value that cannot be meant is one `ConfigError` that names the
+file, the line and the key, and says what is allowed. Nothing starts before all of it was checked.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+DEFAULT_PATH = "/etc/cgotel/cgotel.toml"
+
+Table = TypeVar("Table", bound=msgspec.Struct)
+
+
+class ConfigError(Exception):
+    """One clear line: what is wrong, where, and what is allowed. The exit status is 2."""
+
+
+class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[agent]``."""
+
+    interval: Annotated[float, msgspec.Meta(ge=0.1, le=86400)] = 10.0
+    """Seconds between sweeps. OTEL_METRIC_EXPORT_INTERVAL (milliseconds) sets it too."""
+    max_series: Annotated[int, msgspec.Meta(ge=1)] = 200_000
+    """Series that are exported at most; what is left out is counted and said."""
+    outputs: list[str] | None = None
+    """Outputs by name; unset: otlp when an endpoint is configured, else console."""
+
+
+class PluginSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[plugins]``."""
+
+    disabled: list[str] = []
+    """Plugins that are not loaded, by the name that `cgotel plugins` shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A TOML file as it was read: its tables, and where each key stands. ``path`` None: no file."""
+
+    path: str | None = None
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    def where(self, key: str) -> str:
+        """``file:line`` of a dotted key, or of the nearest table around it."""
+        while key and key not in self.lines:
+            key = key.rpartition(".")[0]
+        return f"{self.path}:{self.lines[key]}" if key else str(self.path)
+
+    def error(self, key: str, message: str) -> ConfigError:
+        """An error that names the file, the line and the key."""
+        return ConfigError(f"{self.where(key)}: {key}: {message}")
+
+    def table(self, name: str, kind: type[Table]) -> Table:
+        """One table as its type; a missing table is all defaults. Raises `ConfigError`."""
+        values: Any = self.tables
+        for part in name.split("."):
+            values = values.get(part, {})
+            if not isinstance(values, dict):
+                raise self.error(name, "must be a table")
+        self.check_keys(name, values, [f.encode_name for f in msgspec.structs.fields(kind)])
+        try:
+            return msgspec.convert(values, kind)
+        except msgspec.ValidationError as error:
+            message, _, place = str(error).partition(" - at `$")
+            key = place.rstrip("`").partition("[")[0]
+            raise self.error(name + key, message[0].lower() + message[1:]) from None
+
+    def check_keys(self, table: str, values: Mapping[str, Any], allowed: list[str]) -> None:
+        """Raise `ConfigError` for the first key of a table that is not among ``allowed``."""
+        for key in values:
+            if key not in allowed:
+                dotted = f"{table}.{key}" if table else key
+                close = difflib.get_close_matches(key, allowed, n=1)
+                hint = f"did you mean {close[0]!r}? " if close else ""
+                raise self.error(dotted, f"unknown key; {hint}allowed: {', '.join(sorted(allowed))}")
+
+
+def read(path: str | None) -> Document:
+    """The file given, else `DEFAULT_PATH` where it exists, else no file. Raises `ConfigError`."""
+    if path is None:
+        if not os.path.exists(DEFAULT_PATH):
+            return Document()
+        path = DEFAULT_PATH
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = file.read()
+        tables = tomllib.loads(content)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    document = Document(path, tables, dict(_key_lines(content)))
+    document.check_keys("", tables, ["agent", "collectors", "outputs", "plugins"])
+    return document
+
+
+_HEADER = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]+")
+_KEY = re.compile(r"""\s*((?:[\w.-]+|"[^"]*"|'[^']*')+)\s*=""")
+
+
+def _key_lines(content: str) -> Iterator[tuple[str, int]]:
+    """Dotted key -> line number, found by eye: good enough to point at a line of valid TOML."""
+    table = ""
+    for number, line in enumerate(content.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = _plain(header[1])
+            yield table, number
+        elif key := _KEY.match(line):
+            yield (f"{table}.{_plain(key[1])}" if table else _plain(key[1])), number
+
+
+def _plain(key: str) -> str:
+    return key.replace('"', "").replace("'", "").replace(" ", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """All tables, checked, each under its type."""
+
+    document: Document
+    agent: AgentSettings
+    plugins: PluginSettings
+    collectors: Mapping[str, msgspec.Struct]
+    outputs: Mapping[str, msgspec.Struct]
+    interval_origin: str = ""
+
+    def origins(self) -> Iterator[tuple[str, Any, str]]:
+        """Every effective value: (dotted key, value, where it came from)."""
+        tables: dict[str, msgspec.Struct] = {"agent": self.agent, "plugins": self.plugins}
+        tables |= {f"collectors.{name}": table for name, table in self.collectors.items()}
+        tables |= {f"outputs.{name}": table for name, table in self.outputs.items()}
+        for name, table in tables.items():
+            for fields in msgspec.structs.fields(table):
+                key = f"{name}.{fields.encode_name}"
+                origin = self.document.where(key) if key in self.document.lines else "default"
+                if key == "agent.interval" and self.interval_origin:
+                    origin = self.interval_origin
+                yield key, getattr(table, fields.name), origin
+
+
+def check(
+    document: Document,
+    collectors: Mapping[str, type[msgspec.Struct]],
+    outputs: Mapping[str, type[msgspec.Struct]],
+    environ: Mapping[str, str] = os.environ,
+) -> Configuration:
+    """Check every table against its type. Raises `ConfigError`."""
+    for section, known in (("collectors", collectors), ("outputs", outputs)):
+        found = document.tables.get(section, {})
+        if not isinstance(found, dict):
+            raise document.error(section, "must be a table")
+        document.check_keys(section, found, list(known))
+    agent = document.table("agent", AgentSettings)
+    for name in agent.outputs or ():
+        if name not in outputs:
+            raise document.error(
+                "agent.outputs", f"no output {name!r}; allowed: {', '.join(sorted(outputs))}"
+            )
+    agent, interval_origin = _interval_from(environ, document, agent)
+    return Configuration(
+        document,
+        agent,
+        document.table("plugins", PluginSettings),
+        {name: document.table(f"collectors.{name}", kind) for name, kind in collectors.items()},
+        {name: document.table(f"outputs.{name}", kind) for name, kind in outputs.items()},
+        interval_origin,
+    )
+
+
+def _interval_from(
+    environ: Mapping[str, str], document: Document, agent: AgentSettings
+) -> tuple[AgentSettings, str]:
+    """OTEL_METRIC_EXPORT_INTERVAL, unless the file says otherwise (OpenTelemetry SDK environment)."""
+    variable = "OTEL_METRIC_EXPORT_INTERVAL"
+    text = environ.get(variable, "").strip()
+    if not text or "agent.interval" in document.lines:
+        return agent, ""
+    if not text.isdigit() or not 100 <= int(text) <= 86_400_000:
+        raise ConfigError(f"{variable}={text!r}: must be milliseconds, 100 to 86400000")
+    return msgspec.structs.replace(agent, interval=int(text) / 1000), variable

@@ -1,0 +1,1 @@
+"""Where readings and events go: one wire a file. Nothing here reads the kernel."""

@@ -1,0 +1,131 @@
+"""Finds plugins, registers what they offer, and lets none of them stop the others.
+
+pluggy isolates nothing: one implementation that raises loses the results of all, one entry point
+that cannot be imported ends the loading. So every step here is taken for one plugin at a time.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import pluggy
+
+from cgotel import builtin, hookspecs
+from cgotel.contract import Collector, Output
+
+GROUP = "cgotel"
+"""The entry-point group of plugins."""
+
+RESCUE = "CGOTEL_PLUGINS"
+"""Set to ``none`` to load built-ins only: a broken plugin must not lock the user out."""
+
+
+@dataclass(slots=True)
+class Plugin:
+    """One plugin: where it comes from, what it offers, what went wrong with it."""
+
+    name: str
+    origin: str
+    offers: list[str] = field(default_factory=list)
+    fault: str = ""
+
+
+@dataclass(slots=True)
+class Registry:
+    """All that plugins offer, by name."""
+
+    plugins: list[Plugin] = field(default_factory=list)
+    collectors: dict[str, type[Collector]] = field(default_factory=dict)
+    outputs: dict[str, type[Output]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    name: str
+    origin: str
+    load: Callable[[], Any]
+
+
+def load(disabled: Iterable[str] = (), environ: Mapping[str, str] = os.environ) -> Registry:
+    """Load the built-ins, then the installed plugins by name. Never raises for a plugin's sake."""
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    registry = Registry()
+    off = frozenset(disabled)
+    for candidate in _candidates(environ):
+        plugin = Plugin(candidate.name, candidate.origin)
+        registry.plugins.append(plugin)
+        if candidate.name in off:
+            plugin.fault = "disabled in the configuration"
+            continue
+        try:
+            _register(manager, candidate)
+            _collect(manager, plugin, registry)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            plugin.fault = f"{type(error).__name__}: {error}"
+    return registry
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[_Candidate]:
+    for module in builtin.MODULES:
+        name = module.removeprefix("cgotel.")
+        yield _Candidate(name, "built-in", lambda module=module: importlib.import_module(module))
+    if environ.get(RESCUE, "").lower() == "none":
+        return
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        yield _Candidate(entry.name, _distribution(entry), entry.load)
+
+
+def _distribution(entry: EntryPoint) -> str:
+    dist = entry.dist
+    return f"{dist.name} {dist.version}" if dist is not None else entry.value
+
+
+def _register(manager: pluggy.PluginManager, candidate: _Candidate) -> None:
+    module = candidate.load()
+    try:
+        manager.register(module, candidate.name)
+        _refuse_unknown_hooks(manager)
+    except Exception:
+        if manager.has_plugin(candidate.name):
+            manager.unregister(name=candidate.name)
+        raise
+
+
+def _refuse_unknown_hooks(manager: pluggy.PluginManager) -> None:
+    try:
+        manager.check_pending()
+    except pluggy.PluginValidationError as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise LookupError(f"{reason}: it needs a newer cgotel") from error
+
+
+def _collect(manager: pluggy.PluginManager, plugin: Plugin, registry: Registry) -> None:
+    """Ask one plugin for its classes; refuse what is not one, and a name that is taken."""
+    kinds: tuple[tuple[str, type[Any], dict[str, Any]], ...] = (
+        ("collector", Collector, registry.collectors),
+        ("output", Output, registry.outputs),
+    )
+    for kind, base, known in kinds:
+        for hook in getattr(manager.hook, f"cgotel_{kind}s").get_hookimpls():
+            if hook.plugin_name != plugin.name:
+                continue
+            for offered in hook.function():
+                _add(kind, base, known, offered)
+                plugin.offers.append(f"{kind} {offered.name}")
+
+
+def _add(kind: str, base: type[Any], known: dict[str, Any], offered: object) -> None:
+    if not (isinstance(offered, type) and issubclass(offered, base)):
+        raise TypeError(f"cgotel_{kind}s must return subclasses of {base.__name__}, got {offered!r}")
+    name = getattr(offered, "name", None)
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"{offered.__name__} has no name")
+    if name in known:
+        raise ValueError(f"{kind} {name!r} is offered twice: also by {known[name].__module__}")
+    known[name] = offered
