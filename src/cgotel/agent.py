@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from cgotel.clock import Instant, now
@@ -62,10 +63,10 @@ class Agent:
         points = count_points(swept.readings)
         own = list(self._self_metrics.points(self._sweeper, points, self._output_errors))
         for output in self._outputs:
-            own += self._guarded(output, lambda output=output: list(output.points())) or []
+            own += self._guarded(output, output.points) or ()
         swept.readings.append(Reading.of(self._self_metrics.entity, swept.time_ns, own))
         for output in self._outputs:
-            self._guarded(output, lambda output=output: output.write(swept))
+            self._guarded(output, partial(output.write, swept))
         for event in self._sweeper.events():
             self.emit(event)
         return swept
@@ -73,12 +74,12 @@ class Agent:
     def emit(self, event: Event) -> None:
         """Give one event to every output."""
         for output in self._outputs:
-            self._guarded(output, lambda output=output: output.emit(event))
+            self._guarded(output, partial(output.emit, event))
 
     def close(self) -> None:
         """Let every output send what it holds back, then close the collectors."""
         for output in self._outputs:
-            self._guarded(output, lambda output=output: output.close(CLOSE_TIMEOUT_S))
+            self._guarded(output, partial(output.close, CLOSE_TIMEOUT_S))
         self._sweeper.close()
 
     def _guarded(self, output: Output, act: Callable[[], T]) -> T | None:

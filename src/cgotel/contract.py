@@ -55,15 +55,16 @@ class Tick:
 class Collector:
     """Gives readings when asked. Cheap, synchronous, closed when the agent stops.
 
-    A subclass sets ``name`` (its table ``[collectors.NAME]``), ``Config`` (a
-    subclass of `CollectorSettings`), ``needs`` (files and rights, as ``cgotel doctor`` shows them) and ``instruments``
-    (every metric that it may fill). Importing its module loads nothing heavy; `start` may.
+    A subclass sets ``name`` (its table ``[collectors.NAME]``), ``Config`` (a subclass of
+    `CollectorSettings`), ``needs`` (files and rights, as ``cgotel doctor`` shows them) and
+    ``instruments`` (every metric that it may fill; an instance may know better than its class).
+    Importing its module loads nothing heavy; `start` may.
     """
 
     name: ClassVar[str]
     Config: ClassVar[type[CollectorSettings]] = CollectorSettings
     needs: ClassVar[tuple[str, ...]] = ()
-    instruments: ClassVar[tuple[Instrument, ...]] = ()
+    instruments: tuple[Instrument, ...] = ()
 
     def __init__(self, config: Any, roots: Roots) -> None:
         self.config = config

@@ -120,12 +120,20 @@ class Reading:
 
         Attributes are given with ``_`` for ``.``: ``metric("container.cpu.time", cpu_mode="user")``.
         """
-        wanted = attributes.items()
+        found = self._find(name, attributes)
+        return None if found is None else found[0].convert(found[1])
+
+    def attribute(self, name: str, key: str) -> AttributeValue | None:
+        """An attribute of the first point of a metric, None if not measured."""
+        found = self._find(name, {})
+        return None if found is None else dict(found[0].attributes).get(key)
+
+    def _find(self, name: str, attributes: Mapping[str, AttributeValue]) -> Point | None:
         for series, raw in self.points:
             if series.instrument.name == name:
                 have = {key.replace(".", "_"): value for key, value in series.attributes}
-                if wanted <= have.items():
-                    return series.convert(raw)
+                if attributes.items() <= have.items():
+                    return series, raw
         return None
 
 

@@ -10,6 +10,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -74,7 +75,7 @@ def load(disabled: Iterable[str] = (), environ: Mapping[str, str] = os.environ) 
 def _candidates(environ: Mapping[str, str]) -> Iterator[_Candidate]:
     for module in builtin.MODULES:
         name = module.removeprefix("cgotel.")
-        yield _Candidate(name, "built-in", lambda module=module: importlib.import_module(module))
+        yield _Candidate(name, "built-in", partial(importlib.import_module, module))
     if environ.get(RESCUE, "").lower() == "none":
         return
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from cgotel.budget import SeriesBudget
@@ -73,7 +74,7 @@ class Sweeper:
     def close(self) -> None:
         """Close every collector."""
         for running in self.running:
-            for _ in _guarded(running, lambda running=running: _closed(running.collector)):
+            for _ in _guarded(running, partial(_closed, running.collector)):
                 pass
 
     def _tell_dropped(self) -> None:
