@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from cgotel.clock import Instant, now
 from cgotel.contract import Output
+from cgotel.faults import Faults
 from cgotel.model import Event, Reading, Sweep, count_points
 from cgotel.self_metrics import SelfMetrics
 from cgotel.sweeper import Sweeper
@@ -39,7 +40,7 @@ class Agent:
         self._interval_ns = int(interval * 1e9)
         self._clock = clock
         self._self_metrics = SelfMetrics()
-        self._output_errors = {output.name: 0 for output in outputs}
+        self._faults = {output.name: Faults(f"output {output.name}") for output in outputs}
 
     def run(self, stop: threading.Event) -> None:
         """Sweep on a steady beat until ``stop`` is set; a beat that was missed is left out."""
@@ -50,7 +51,7 @@ class Agent:
                 due_ns += self._interval_ns
                 late_ns = self._clock().monotonic_ns - due_ns
                 if late_ns > 0:
-                    due_ns += late_ns - late_ns % self._interval_ns
+                    due_ns += (late_ns // self._interval_ns + 1) * self._interval_ns
                     log.warning("a sweep took longer than the interval of %g s", self._interval_ns / 1e9)
                 stop.wait(max(0, due_ns - self._clock().monotonic_ns) / 1e9)
         finally:
@@ -61,7 +62,7 @@ class Agent:
         instant = self._clock()
         swept = self._sweeper.sweep(instant)
         points = count_points(swept.readings)
-        own = list(self._self_metrics.points(self._sweeper, points, self._output_errors))
+        own = list(self._self_metrics.points(self._sweeper, points, self._faults))
         for output in self._outputs:
             own += self._guarded(output, output.points) or ()
         swept.readings.append(Reading.of(self._self_metrics.entity, swept.time_ns, own))
@@ -86,6 +87,5 @@ class Agent:
         try:
             return act()
         except Exception as error:  # noqa: BLE001 - one output must not stop the others
-            self._output_errors[output.name] += 1
-            log.error("output %s: %s: %s", output.name, type(error).__name__, error)
+            self._faults[output.name].note(error)
             return None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from cgotel.contract import SourceStatus
+from cgotel.faults import Faults
 from cgotel.model import Entity, Instrument, Point, Series
 from cgotel.sweeper import Sweeper
 
@@ -51,7 +52,7 @@ class SelfMetrics:
         began_ns = int(self._process.create_time() * _NANOSECONDS)
         self.entity = Entity("agent", f"cgotel@{os.getpid()}", {"process.pid": os.getpid()}, began_ns)
 
-    def points(self, sweeper: Sweeper, points: int, output_errors: dict[str, int]) -> Iterator[Point]:
+    def points(self, sweeper: Sweeper, points: int, output_faults: Mapping[str, Faults]) -> Iterator[Point]:
         """Everything the agent says of itself after a sweep of so many points."""
         yield self._plain(SWEEP_DURATION, _NANOSECONDS), sweeper.duration_ns
         yield self._plain(SWEEP_POINTS), points
@@ -62,9 +63,9 @@ class SelfMetrics:
                 self._of(COLLECTOR_DURATION, "cgotel.collector.name", name, _NANOSECONDS),
                 running.duration_ns,
             )
-            yield self._of(COLLECTOR_ERRORS, "cgotel.collector.name", name), running.errors
-        for name, errors in output_errors.items():
-            yield self._of(OUTPUT_ERRORS, "cgotel.output.name", name), errors
+            yield self._of(COLLECTOR_ERRORS, "cgotel.collector.name", name), running.faults.count
+        for name, faults in output_faults.items():
+            yield self._of(OUTPUT_ERRORS, "cgotel.output.name", name), faults.count
         for status in sweeper.sources():
             yield self._source(status), 1
         yield from self._own_cost()

@@ -11,6 +11,7 @@ from typing import TypeVar
 from cgotel.budget import SeriesBudget
 from cgotel.clock import Instant, now
 from cgotel.contract import Collector, SourceStatus, State, Tick, Unavailable
+from cgotel.faults import Faults
 from cgotel.model import Entity, Event, Reading, Sweep
 
 T = TypeVar("T")
@@ -27,19 +28,21 @@ class Running:
 
     collector: Collector
     status: SourceStatus
-    errors: int = 0
+    faults: Faults
     duration_ns: int = 0
     retry_at_ns: int = 0
     retry_after_ns: int = _FIRST_RETRY_NS
     entities: dict[tuple[str, str], Entity] = field(default_factory=dict)
-    last_error: str = ""
 
 
 class Sweeper:
     """Asks collectors for their readings; one that fails costs its own readings only."""
 
     def __init__(self, collectors: Sequence[Collector], ceiling: int) -> None:
-        self.running = [Running(c, SourceStatus(c.name, State.OFF, "not started")) for c in collectors]
+        self.running = [
+            Running(c, SourceStatus(c.name, State.OFF, "not started"), Faults(f"collector {c.name}"))
+            for c in collectors
+        ]
         self.budget = SeriesBudget(ceiling)
         self.duration_ns = 0
         self._sweeps = 0
@@ -92,11 +95,11 @@ class Sweeper:
         if not self._started(running, tick):
             return []
         began_ns = now().monotonic_ns
-        errors = running.errors
+        faults = running.faults.count
         readings = list(_guarded(running, lambda: running.collector.collect(tick)))
         running.duration_ns = now().monotonic_ns - began_ns
         entities = {(r.entity.kind, r.entity.key): r.entity for r in readings}
-        if errors == running.errors:
+        if faults == running.faults.count:
             ended += [e for key, e in running.entities.items() if key not in entities]
             running.entities = entities
         else:
@@ -114,7 +117,7 @@ class Sweeper:
             self._postpone(running, tick, unavailable.status)
             return False
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            running.errors += 1
+            running.faults.note(error)
             reason = f"{type(error).__name__}: {error}"
             self._postpone(running, tick, SourceStatus(running.collector.name, State.FAILED, reason))
             return False
@@ -135,13 +138,7 @@ def _guarded(running: Running, give: Callable[[], Iterable[T]]) -> Iterator[T]:
     try:
         yield from give()
     except Exception as error:
-        running.errors += 1
-        text = f"{type(error).__name__}: {error}"
-        if text != running.last_error:
-            running.last_error = text
-            log.error(
-                "collector %s: %s", running.collector.name, text, exc_info=log.isEnabledFor(logging.DEBUG)
-            )
+        running.faults.note(error)
 
 
 def _advice(status: SourceStatus) -> str:

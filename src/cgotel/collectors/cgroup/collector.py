@@ -16,7 +16,7 @@ from cgotel.collectors.cgroup.member import Member
 from cgotel.collectors.cgroup.selection import Selection
 from cgotel.collectors.cgroup.status import statuses
 from cgotel.collectors.cgroup.tables import Family, FileTable, text
-from cgotel.contract import Collector, SourceStatus, State, Tick, Unavailable
+from cgotel.contract import Collector, CollectorSettings, SourceStatus, State, Tick, Unavailable
 from cgotel.identity import identify
 from cgotel.kernel import topology
 from cgotel.kernel.cgroupfs import CgroupDirectory, CgroupTree
@@ -29,7 +29,7 @@ FAMILIES = ("cgroup", "container", "k8s.pod")
 _FAMILY_OF_KIND = {"container": "container", "pod": "k8s.pod"}
 
 
-class CgroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CgroupConfig(CollectorSettings, frozen=True):
     """``[collectors.cgroup]``: which cgroups, and what of them."""
 
     include: list[str] = []
@@ -85,6 +85,9 @@ class CgroupCollector(Collector):
         super().__init__(config, roots)
         self._selection = Selection(config.include, config.exclude, config.kinds, config.max_depth)
         self._plans = {name: _Plan(name, config, roots) for name in FAMILIES}
+        self.instruments = tuple(
+            {i.name: i for plan in self._plans.values() for i in plan.instruments}.values()
+        )
         self._members: dict[CgroupDirectory, Member] = {}
         self._interned: dict[tuple[Series, ...], tuple[Series, ...]] = {}
         self._tree: CgroupTree | None = None
