@@ -103,7 +103,7 @@ def test_beats_that_were_missed_are_left_out(caplog):
     agent = Agent(sweeper(), [kept], 0.001, clock=ticking)
     agent._interval_ns = 10 * 10**9
     waits = []
-    stop.wait = lambda seconds: waits.append(seconds)
+    stop.wait = waits.append
     agent.run(stop)
     assert waits[0] == 5  # until 30
     assert "took longer than the interval" in caplog.text

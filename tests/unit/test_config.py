@@ -78,7 +78,7 @@ def test_a_fault_is_one_line_with_its_place(tmp_path, text, message):
 
 
 def test_an_unreadable_file_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="nowhere.toml: cannot be read: No such file"):
+    with pytest.raises(ConfigError, match=r"nowhere.toml: cannot be read: No such file"):
         config.read(str(tmp_path / "nowhere.toml"))
 
 

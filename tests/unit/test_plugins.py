@@ -1,0 +1,109 @@
+"""Plugins of every kind of brokenness, as installed distributions: none stops the others."""
+
+import sys
+
+import pytest
+
+from cgotel import plugins
+
+GOOD = """
+from cgotel import Collector, hookimpl
+
+class Good(Collector):
+    name = "good"
+
+@hookimpl
+def cgotel_collectors():
+    return [Good]
+"""
+
+BROKEN = {
+    "cannot be imported": ("import nowhere_to_be_found", "ModuleNotFoundError"),
+    "raises at import": ("1 / 0", "ZeroDivisionError"),
+    "raises in its hook": (
+        "from cgotel import hookimpl\n@hookimpl\ndef cgotel_collectors():\n    raise OSError('no')",
+        "OSError: no",
+    ),
+    "returns nothing": (
+        "from cgotel import hookimpl\n@hookimpl\ndef cgotel_collectors():\n    pass",
+        "TypeError",
+    ),
+    "returns what is no collector": (
+        "from cgotel import hookimpl\n@hookimpl\ndef cgotel_collectors():\n    return [int]",
+        "must return subclasses of Collector",
+    ),
+    "returns an instance": (GOOD.replace("[Good]", "[Good(None, None)]"), "must return subclasses of Collector"),
+    "has no name": (GOOD.replace('name = "good"', "pass"), "has no name"),
+    "takes a name that is taken": (GOOD.replace('"good"', '"cgroup"'), "is offered twice"),
+    "uses an unknown hook": (
+        "from cgotel import hookimpl\n@hookimpl\ndef cgotel_dreams():\n    return []",
+        "it needs a newer cgotel",
+    ),
+    "asks for arguments": (
+        "from cgotel import hookimpl\n@hookimpl\ndef cgotel_collectors(config):\n    return []",
+        "config",
+    ),
+}
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install a one-module distribution under an entry point of the group cgotel."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    installed = []
+
+    def installing(name, source):
+        module = f"cgotel_test_{name}"
+        (tmp_path / f"{module}.py").write_text(source)
+        info = tmp_path / f"{module}-1.5.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.5\n")
+        (info / "entry_points.txt").write_text(f"[cgotel]\n{name} = {module}\n")
+        installed.append(module)
+
+    yield installing
+    for module in installed:
+        sys.modules.pop(module, None)
+
+
+def named(registry, name):
+    return next(plugin for plugin in registry.plugins if plugin.name == name)
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_plugin_is_named_with_its_fault_and_stops_no_other(install, how):
+    source, fault = BROKEN[how]
+    install("broken", source)
+    install("zgood", GOOD)
+    registry = plugins.load()
+    assert fault in named(registry, "broken").fault
+    assert "good" in registry.collectors
+    assert "cgroup" in registry.collectors
+    assert registry.collectors["cgroup"].__module__.startswith("cgotel.")
+
+
+def test_a_plugin_says_where_it_comes_from_and_what_it_offers(install):
+    install("zgood", GOOD)
+    plugin = named(plugins.load(), "zgood")
+    assert (plugin.origin, plugin.offers, plugin.fault) == ("cgotel_test_zgood 1.5", ["collector good"], "")
+
+
+def test_a_disabled_plugin_is_not_even_imported(install):
+    install("broken", "1 / 0")
+    registry = plugins.load(disabled=["broken"])
+    assert named(registry, "broken").fault == "disabled in the configuration"
+    assert "cgotel_test_broken" not in sys.modules
+
+
+def test_the_rescue_variable_loads_built_ins_only(install):
+    install("broken", "1 / 0")
+    registry = plugins.load(environ={"CGOTEL_PLUGINS": "none"})
+    assert {plugin.origin for plugin in registry.plugins} == {"built-in"}
+    assert "cgroup" in registry.collectors
+
+
+def test_every_built_in_loads():
+    registry = plugins.load(environ={"CGOTEL_PLUGINS": "none"})
+    assert [plugin.fault for plugin in registry.plugins if plugin.fault] == []
+    assert {"cgroup", "host", "pressure"} <= registry.collectors.keys()
+    assert {"console", "otlp"} <= registry.outputs.keys()
