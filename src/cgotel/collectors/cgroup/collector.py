@@ -15,7 +15,8 @@ from cgotel.collectors.cgroup.limits import InForce, narrowed, of_host
 from cgotel.collectors.cgroup.member import Member
 from cgotel.collectors.cgroup.selection import Selection
 from cgotel.collectors.cgroup.status import statuses
-from cgotel.collectors.cgroup.tables import Family, FileTable, text
+from cgotel.collectors.cgroup.tables import Family
+from cgotel.collectors.tables import FileTable, text
 from cgotel.contract import Collector, CollectorSettings, SourceStatus, State, Tick, Unavailable
 from cgotel.identity import identify
 from cgotel.kernel import topology

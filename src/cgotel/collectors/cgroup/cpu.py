@@ -14,16 +14,8 @@ back shows 0 there. Since Linux 6.6 cpu.stat.local adds what ancestors' quotas c
 
 from __future__ import annotations
 
-from cgotel.collectors.cgroup.tables import (
-    MICROSECONDS,
-    NOTHING,
-    Family,
-    FileTable,
-    counted,
-    keys,
-    rows,
-    value,
-)
+from cgotel.collectors.cgroup.tables import Family
+from cgotel.collectors.tables import MICROSECONDS, NOTHING, FileTable, counted, keys, rows, value
 from cgotel.kernel import formats
 from cgotel.kernel.formats import Columns
 from cgotel.model import Series

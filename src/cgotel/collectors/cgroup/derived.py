@@ -7,7 +7,8 @@ from typing import Literal
 
 from cgotel.collectors.cgroup.limits import HOST, Bound, InForce, Own
 from cgotel.collectors.cgroup.member import Member
-from cgotel.collectors.cgroup.tables import MICROSECONDS, Family
+from cgotel.collectors.cgroup.tables import Family
+from cgotel.collectors.tables import MICROSECONDS
 from cgotel.kernel.formats import Columns
 from cgotel.model import Instrument, Number, Point, Series
 

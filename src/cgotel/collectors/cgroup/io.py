@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cgotel.collectors.cgroup.tables import MICROSECONDS, NOTHING, Family, FileTable, pairs
+from cgotel.collectors.cgroup.tables import Family
+from cgotel.collectors.tables import MICROSECONDS, NOTHING, FileTable, pairs
 from cgotel.kernel import formats
 from cgotel.kernel.formats import Columns
 from cgotel.model import AttributeValue, Instrument, Series

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from cgotel.collectors.cgroup.limits import Own
-from cgotel.collectors.cgroup.tables import NOTHING, FileTable
+from cgotel.collectors.tables import NOTHING, FileTable
 from cgotel.kernel.cgroupfs import CgroupDirectory
 from cgotel.kernel.files import Descriptors, KernelFile
 from cgotel.kernel.formats import Columns, ids

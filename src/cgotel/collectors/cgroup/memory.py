@@ -13,7 +13,8 @@ the limit was hit, `oom_kill` where the victim lived.
 
 from __future__ import annotations
 
-from cgotel.collectors.cgroup.tables import Family, FileTable, keys, pairs, rows, value
+from cgotel.collectors.cgroup.tables import Family
+from cgotel.collectors.tables import FileTable, keys, pairs, rows, value
 from cgotel.model import AttributeValue, Series
 
 _EVENTS = "low high max oom oom_kill oom_group_kill"

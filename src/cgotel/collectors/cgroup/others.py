@@ -12,16 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from cgotel.collectors.cgroup.tables import (
-    MICROSECONDS,
-    Family,
-    FileTable,
-    by_key,
-    keys,
-    pairs,
-    rows,
-    value,
-)
+from cgotel.collectors.cgroup.tables import Family
+from cgotel.collectors.tables import MICROSECONDS, FileTable, by_key, keys, pairs, rows, value
 from cgotel.model import Instrument, Series
 
 

@@ -9,7 +9,8 @@ microseconds. irq.pressure has ``full`` only and exists only with IRQ time accou
 
 from __future__ import annotations
 
-from cgotel.collectors.cgroup.tables import MICROSECONDS, PERCENT, Family, FileTable, pairs
+from cgotel.collectors.cgroup.tables import Family
+from cgotel.collectors.tables import MICROSECONDS, PERCENT, FileTable, pairs
 from cgotel.model import Instrument, Series
 
 RESOURCES = ("cpu", "memory", "io", "irq")
