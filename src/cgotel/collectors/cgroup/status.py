@@ -75,36 +75,43 @@ def _status(file: str, states: Counter[State], controllers: frozenset[str], root
     if state is State.OK:
         return SourceStatus(file, state)
     if state is State.ABSENT:
-        return _absent(file, controllers, roots)
+        return _absent(file, controllers, roots, alone=states.total() == 1)
     if state is State.OFF:
         return SourceStatus(file, state, "PSI is off", "boot with psi=1; write 1 to cgroup.pressure")
     where = f"in {states[state]} of {states.total()} cgroups"
     return SourceStatus(file, state, where, _REMEDIES.get(state, ""))
 
 
-def _absent(file: str, controllers: frozenset[str], roots: Roots) -> SourceStatus:
+def _absent(file: str, controllers: frozenset[str], roots: Roots, alone: bool) -> SourceStatus:
+    """Why no cgroup has a file; ``alone``: there is none but the root, which has few of them."""
     controller = file.partition(".")[0]
     if file.endswith(".pressure") and file != "irq.pressure":
-        return SourceStatus(file, State.ABSENT, "this kernel has no PSI, or it is off", "boot with psi=1")
+        return _because(file, "this kernel has no PSI, or it is off", "boot with psi=1")
     if file in _CORE or controller == "cgroup" or controller in controllers:
-        since = _SINCE.get(file)
-        reason = f"needs {since}" if since else f"no cgroup has it ({controller} not enabled below the root)"
-        remedy = (
-            "" if since else f"write +{controller} to cgroup.subtree_control, or let systemd account for it"
-        )
-        return SourceStatus(file, State.ABSENT, reason, remedy)
-    if roots.hybrid:
-        reason = f"the {controller} controller is not on cgroup v2: hybrid mount"
-        return SourceStatus(
+        if alone and file not in _CORE:
+            return _because(file, "only cgroups below the root have it, and there is none")
+        if file in _SINCE:
+            return _because(file, f"needs {_SINCE[file]}")
+        return _because(
             file,
-            State.ABSENT,
-            reason,
+            "its controller is enabled nowhere below the root",
+            f"write +{controller} to cgroup.subtree_control, or let systemd account for it",
+        )
+    if roots.hybrid:
+        return _because(
+            file,
+            "its controller is not on cgroup v2: hybrid mount",
             "boot with systemd.unified_cgroup_hierarchy=1 (cgroup_no_v1=all)",
         )
-    reason = f"the {controller} controller is not available to cgroup v2 here"
-    return SourceStatus(
-        file, State.ABSENT, reason, f"a kernel with {controller}, not cgroup_disable={controller}"
+    return _because(
+        file,
+        "its controller is not available to cgroup v2 here",
+        f"a kernel with {controller}, not cgroup_disable={controller}",
     )
+
+
+def _because(file: str, reason: str, remedy: str = "") -> SourceStatus:
+    return SourceStatus(file, State.ABSENT, reason, remedy)
 
 
 def _controllers(roots: Roots) -> frozenset[str]:
