@@ -13,18 +13,34 @@ from cgotel.collectors.cgroup import cpu, io, memory, others, pressure
 from cgotel.collectors.cgroup.derived import Derived, Throttled
 from cgotel.collectors.cgroup.limits import InForce, narrowed, of_host
 from cgotel.collectors.cgroup.member import Member
-from cgotel.collectors.cgroup.selection import Selection
+from cgotel.collectors.cgroup.oom import OomKills
+from cgotel.collectors.cgroup.selection import Selection, compile_globs
 from cgotel.collectors.cgroup.status import statuses
 from cgotel.collectors.cgroup.tables import Family
-from cgotel.collectors.tables import FileTable, text
+from cgotel.collectors.tables import NOTHING, FileTable, text
 from cgotel.contract import Collector, CollectorSettings, SourceStatus, State, Tick, Unavailable
-from cgotel.identity import identify
+from cgotel.identity import KINDS, identify
 from cgotel.kernel import topology
 from cgotel.kernel.cgroupfs import CgroupDirectory, CgroupTree
 from cgotel.kernel.files import Descriptors
 from cgotel.kernel.roots import Roots
 from cgotel.kernel.source import state_of
-from cgotel.model import Entity, Reading, Series
+from cgotel.model import Entity, Event, Number, Reading, Series
+
+LIMIT_FILES = frozenset(
+    (
+        "cpu.max",
+        "cpu.stat",
+        "cpuset.cpus.effective",
+        "memory.current",
+        "memory.high",
+        "memory.max",
+        "memory.swap.max",
+        "pids.current",
+        "pids.max",
+    )
+)
+"""What is read of a cgroup that is not reported, for the sake of those below it."""
 
 FAMILIES = ("cgroup", "container", "k8s.pod")
 _FAMILY_OF_KIND = {"container": "container", "pod": "k8s.pod"}
@@ -48,6 +64,13 @@ class CgroupConfig(CollectorSettings, frozen=True):
     keep_open_files: Annotated[int, msgspec.Meta(ge=0)] = 8192
     """Descriptors kept between sweeps; each costs the kernel about 5 KiB, none costs time."""
 
+    def __post_init__(self) -> None:
+        compile_globs(self.include)
+        compile_globs(self.exclude)
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise ValueError(f"no kind {kind!r}; allowed: {', '.join(sorted(KINDS))}")
+
 
 class _Plan:
     """What is read and derived for the cgroups of one family."""
@@ -62,6 +85,7 @@ class _Plan:
             *io.tables(family, device_name),
             *others.tables(family, topology.huge_page_sizes(roots.sys)),
         ]
+        self.limit_tables = [table for table in self.tables if table.file in LIMIT_FILES]
         self.derived = Derived(family)
         self.instruments = tuple(family.instruments.values())
 
@@ -94,6 +118,8 @@ class CgroupCollector(Collector):
         self._tree: CgroupTree | None = None
         self._descriptors = Descriptors(0)
         self._slow_due_ns = 0
+        self._oom_kills = OomKills()
+        self._events: list[Event] = []
 
     def start(self) -> None:
         mount = self.roots.cgroup
@@ -120,6 +146,7 @@ class CgroupCollector(Collector):
         if slow:
             self._slow_due_ns = tick.monotonic_ns + int(self.config.slow_interval * 1e9)
         self._update_members(self._tree, retry=slow)
+        self._events = []
         pending = [(self._tree.root, _Above(self._of_host(), ()))]
         while pending:
             directory, above = pending.pop()
@@ -132,17 +159,27 @@ class CgroupCollector(Collector):
         """Read one cgroup; return its reading, if it is reported, and what its children inherit."""
         derived = self._plan(member.entity.kind).derived
         path = member.directory.path
-        values = member.read(slow)
+        values = self._read(member, tick, slow)
         own = member.own()
         in_force = narrowed(above.in_force, own, path)
         reading = None
-        if member.reported:
+        if member.reported and values and not member.gone:
             points = list(derived.points(member, tick.monotonic_ns, own, in_force, above.throttled))
             series = self._kept(member, tuple([series for series, _ in points]))
             reading = Reading(member.entity, tick.time_ns, series, values + [v for _, v in points])
         throttled_usec = derived.throttled(member)
         throttled = above.throttled if throttled_usec is None else (*above.throttled, (path, throttled_usec))
         return reading, _Above(in_force, throttled)
+
+    def _read(self, member: Member, tick: Tick, slow: bool) -> list[Number]:
+        """Read the files of a cgroup, and note what its OOM counter says has happened since."""
+        events = member.files.get("memory.events.local")
+        before = NOTHING if events is None else events.last
+        values = member.read(slow)
+        if events is not None and events.last is not before:
+            event = self._oom_kills.event(member.entity, before, events.last, tick.time_ns)
+            self._events += [] if event is None else [event]
+        return values
 
     def _kept(self, member: Member, derived: tuple[Series, ...]) -> tuple[Series, ...]:
         """The series of a reading: the very tuple of the sweep before, or of a like cgroup."""
@@ -165,6 +202,8 @@ class CgroupCollector(Collector):
 
     def _admit(self, directory: CgroupDirectory) -> None:
         identity = identify(directory.path)
+        plan = self._plan(identity.kind)
+        reported = self._selection.reports(directory.path, identity.kind)
         began_ns = directory.made_ns
         if directory.parent is None:
             began_ns = topology.boot_time_ns(self.roots.proc) or began_ns
@@ -173,8 +212,8 @@ class CgroupCollector(Collector):
         self._members[directory] = Member(
             directory,
             Entity(identity.kind, f"{path}@{directory.id}", attributes, began_ns),
-            self._selection.reports(directory.path, identity.kind),
-            self._plan(identity.kind).tables,
+            reported,
+            plan.tables if reported else plan.limit_tables,
             self._descriptors,
         )
 
@@ -188,6 +227,9 @@ class CgroupCollector(Collector):
             memory_of_host.get("MemAvailable"),
             topology.online_cpus(self.roots.sys),
         )
+
+    def events(self) -> list[Event]:
+        return self._events
 
     def sources(self) -> Iterator[SourceStatus]:
         if self._tree is not None:

@@ -8,7 +8,8 @@ from cgotel.collectors.cgroup.limits import Own
 from cgotel.collectors.tables import NOTHING, FileTable
 from cgotel.kernel.cgroupfs import CgroupDirectory
 from cgotel.kernel.files import Descriptors, KernelFile
-from cgotel.kernel.formats import Columns, ids
+from cgotel.kernel.formats import Columns, processes
+from cgotel.kernel.source import State
 from cgotel.model import Entity, Number, Series
 
 CgroupFile: TypeAlias = KernelFile[Columns[Series]]
@@ -51,7 +52,7 @@ class Member:
             slow.add("memory.stat")  # 3 to 8 s on large hosts: google/cadvisor#2259
         self.fast = [file for name, file in self.files.items() if name not in slow]
         self.slow = [file for name, file in self.files.items() if name in slow]
-        self.procs = KernelFile(directory.fd, "cgroup.procs", ids, None, descriptors, many=True)
+        self.procs = KernelFile(directory.fd, "cgroup.procs", processes, None, descriptors, many=True)
         self.processes = ProcessSet()
         self.cpu_time: tuple[int, Number] | None = None
         self.series: tuple[Series, ...] = ()
@@ -95,6 +96,11 @@ class Member:
         """The cgroup's own CPU quota in CPUs; cpu.max gives its period alone without one."""
         file = self.files.get("cpu.max")
         return file.last.values[0] if file is not None and len(file.last.values) == 2 else None
+
+    @property
+    def gone(self) -> bool:
+        """Whether the cgroup was removed under our hands: cpu.stat is there as long as it is."""
+        return self.files["cpu.stat"].state is State.GONE
 
     def retry(self) -> None:
         """Look again for files that were silent: a controller may have been enabled since."""
