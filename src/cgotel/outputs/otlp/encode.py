@@ -1,0 +1,187 @@
+"""Sweeps as serialised ExportMetricsServiceRequests, one ResourceMetrics an entity."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+from weakref import WeakValueDictionary
+
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.metrics.v1.metrics_pb2 import ResourceMetrics, ScopeMetrics
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
+from cgotel.model import Entity, Reading, Series, Sweep
+from cgotel.outputs.otlp import wire
+from cgotel.outputs.otlp.attributes import key_values
+from cgotel.outputs.otlp.batch import Batch, Record, batches
+from cgotel.outputs.otlp.layout import Layout, Stamps, by_instrument, stamps
+from cgotel.outputs.otlp.resources import Resources
+from cgotel.outputs.otlp.temporality import Deltas
+
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
+
+Key: TypeAlias = tuple[str, str]
+"""The kind and the key of an entity."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class _Layouts:
+    """The layouts of a set of series: one, or several where one would be larger than a request."""
+
+    each: list[Layout]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """An entity between two sweeps."""
+
+    entity: Entity
+    resource: bytes
+    parts: tuple[tuple[Series, ...], ...]
+    layouts: list[_Layouts]
+
+
+class Encoder:
+    """Turns sweeps into requests of at most ``limit`` bytes before compression.
+
+    What belongs to an entity is prepared when its series change and only filled in otherwise.
+    ``invalid`` counts the points that were left out because the wire has no place for their value.
+    """
+
+    def __init__(self, resources: Resources, version: str, limit: int, deltas: Deltas | None = None) -> None:
+        self._resources = resources
+        self._limit = limit
+        self._deltas = deltas
+        scope = InstrumentationScope(name="cgotel", version=version)
+        self._scope = ScopeMetrics(scope=scope, schema_url=SCHEMA_URL).SerializeToString()
+        self._kept: dict[Key, _Kept] = {}
+        self._layouts: WeakValueDictionary[tuple[Series, ...], _Layouts] = WeakValueDictionary()
+        self.invalid = 0
+        self._told: set[str] = set()
+
+    def encode(self, sweep: Sweep) -> Iterable[Batch]:
+        """The sweep as requests, split between entities; within one that is larger than a request."""
+        return batches(self._records(sweep), self._limit)
+
+    def _records(self, sweep: Sweep) -> Iterator[Record]:
+        groups = _by_entity(sweep.readings)
+        for key, readings in groups.items():
+            yield from self._entity(key, readings)
+        for entity in sweep.ended:
+            key = (entity.kind, entity.key)
+            if key not in groups and key in self._kept:
+                yield from self._stale(self._kept.pop(key), sweep.time_ns)
+                if self._deltas is not None:
+                    self._deltas.forget(key)
+
+    def _entity(self, key: Key, readings: list[Reading]) -> Iterator[Record]:
+        entity = readings[0].entity
+        since_ns = entity.began_ns
+        if self._deltas is not None:
+            readings, since_ns = self._deltas.of(entity, readings)
+        parts = tuple([reading.series for reading in readings])
+        kept = self._kept.get(key)
+        if kept is None or kept.entity is not entity or kept.parts != parts:
+            renewed = self._prepared(entity, parts)
+            if kept is not None:
+                yield from self._stale(self._vanished(kept, renewed), readings[0].time_ns)
+            self._kept[key] = kept = renewed
+        yield from self._filled(kept, readings, since_ns)
+
+    def _prepared(self, entity: Entity, parts: tuple[tuple[Series, ...], ...]) -> _Kept:
+        attributes = self._resources.of(entity)
+        resource = ResourceMetrics(
+            resource=Resource(attributes=key_values(attributes.items())), schema_url=SCHEMA_URL
+        )
+        return _Kept(entity, resource.SerializeToString(), parts, [self._laid_out(part) for part in parts])
+
+    def _laid_out(self, series: tuple[Series, ...]) -> _Layouts:
+        layouts = self._layouts.get(series)
+        if layouts is None:
+            layouts = _Layouts(self._fitted(series, by_instrument(series)))
+            self._layouts[series] = layouts
+        return layouts
+
+    def _fitted(self, series: tuple[Series, ...], order: list[int]) -> list[Layout]:
+        layout = Layout(series, order, self._deltas is not None)
+        if layout.size <= self._limit or len(order) < 2:
+            return [layout]
+        middle = len(order) // 2
+        return self._fitted(series, order[:middle]) + self._fitted(series, order[middle:])
+
+    def _filled(self, kept: _Kept, readings: list[Reading], since_ns: int | None) -> Iterator[Record]:
+        """One record, or several if together they were larger than a request."""
+        metrics: list[bytes] = []
+        size = points = 0
+        for reading, layouts in zip(readings, kept.layouts, strict=True):
+            stamped = stamps(reading.time_ns, kept.entity.began_ns, since_ns)
+            for layout in layouts.each:
+                if metrics and size + layout.size > self._limit:
+                    yield self._record(kept.resource, metrics, points)
+                    metrics, size, points = [], 0, 0
+                filled, count = self._fill(layout, reading, stamped)
+                metrics.append(filled)
+                size += len(filled)
+                points += count
+        if points:
+            yield self._record(kept.resource, metrics, points)
+
+    def _fill(self, layout: Layout, reading: Reading, stamped: Stamps) -> tuple[bytes, int]:
+        filled = layout.fill(reading.values, stamped)
+        if filled is not None:
+            return filled, len(layout.series)
+        filled, unfit = layout.salvage(reading.values, stamped)
+        self._leave_out(reading, unfit)
+        return filled, len(layout.series) - len(unfit)
+
+    def _leave_out(self, reading: Reading, unfit: list[Series]) -> None:
+        self.invalid += len(unfit)
+        for series in unfit:
+            name = series.instrument.name
+            if name not in self._told:
+                self._told.add(name)
+                log.warning(
+                    "%s %s: a point of %s (%s) is left out: its value is no finite number of type %s",
+                    reading.entity.kind,
+                    reading.entity.key,
+                    name,
+                    series.source,
+                    series.instrument.number,
+                )
+
+    def _vanished(self, kept: _Kept, renewed: _Kept) -> _Kept:
+        """What of an entity is there no longer: some of its series, or all under its old resource."""
+        if kept.resource != renewed.resource:
+            return kept
+        still = {series for part in renewed.parts for series in part}
+        gone = tuple([series for part in kept.parts for series in part if series not in still])
+        layouts = [self._laid_out(gone)] if gone else []
+        return _Kept(kept.entity, kept.resource, (gone,), layouts)
+
+    def _stale(self, kept: _Kept, time_ns: int) -> Iterator[Record]:
+        """Points that end the series of an entity."""
+        stamped = stamps(time_ns, kept.entity.began_ns, kept.entity.began_ns)
+        for layouts in kept.layouts:
+            for layout in layouts.each:
+                yield self._record(kept.resource, [layout.stale(stamped)], len(layout.series))
+
+    def _record(self, resource: bytes, metrics: list[bytes], points: int) -> Record:
+        scope_size = len(self._scope) + sum(map(len, metrics))
+        scope_head = wire.head(ResourceMetrics.SCOPE_METRICS_FIELD_NUMBER, scope_size)
+        size = len(resource) + len(scope_head) + scope_size
+        head = wire.head(ExportMetricsServiceRequest.RESOURCE_METRICS_FIELD_NUMBER, size)
+        return Record(b"".join((head, resource, scope_head, self._scope, *metrics)), points)
+
+
+def _by_entity(readings: Iterable[Reading]) -> dict[Key, list[Reading]]:
+    """Readings that have points, those of one entity together."""
+    groups: dict[Key, list[Reading]] = {}
+    for reading in readings:
+        if reading.series:
+            groups.setdefault((reading.entity.kind, reading.entity.key), []).append(reading)
+    return groups

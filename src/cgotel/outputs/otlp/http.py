@@ -1,0 +1,224 @@
+"""OTLP over HTTP: one kept connection, one POST a request."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from email.utils import parsedate_to_datetime
+from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from socket import SHUT_RDWR, socket
+from typing import NamedTuple
+
+from cgotel import __version__
+from cgotel.config import ConfigError
+from cgotel.outputs.otlp.answer import (
+    Answer,
+    delivered,
+    partial_success,
+    refused,
+    retry,
+    shown,
+    status_message,
+    too_large,
+)
+from cgotel.outputs.otlp.batch import Batch
+from cgotel.outputs.otlp.proxy import Proxy, proxy_for
+from cgotel.outputs.otlp.settings import Target, Tls
+
+_RETRYABLE = frozenset({429, 502, 503, 504})
+_TOO_LARGE = 413
+_LONGEST_ANSWER = 64 * 1024
+_FIXED_HEADERS = frozenset({"content-type", "content-encoding", "content-length", "host", "connection"})
+
+
+class _Response(NamedTuple):
+    status: int
+    said: str
+    content_type: str
+    retry_after: str | None
+    body: bytes
+
+
+class HttpTransport:
+    """Posts requests to one URL. Redirects are not followed: a POST would lose its body on the way."""
+
+    def __init__(self, target: Target, wall_clock: Callable[[], float] = time.time) -> None:
+        self._target = target
+        self._wall_clock = wall_clock
+        self._context = _context(target.tls) if target.endpoint.secure else None
+        self._proxy = proxy_for(target.endpoint)
+        self._path = _request_target(target, self._proxy)
+        self._headers = _headers(target, self._proxy)
+        self._connection: HTTPConnection | None = None
+        self._closed = False
+
+    def send(self, batch: Batch, timeout_s: float) -> Answer:
+        """One request and its answer, within ``timeout_s`` seconds. See `Transport.send`."""
+        deadline = time.monotonic() + timeout_s
+        try:
+            response = self._exchange(batch.packed if self._target.gzip else batch.body(), deadline)
+        except (OSError, HTTPException) as error:
+            self._disconnect()
+            late = isinstance(error, TimeoutError) or time.monotonic() >= deadline
+            return retry(f"no answer within {timeout_s:g} s" if late else _reason(error))
+        return self._judged(response)
+
+    def close(self) -> None:
+        """End the connection, and the request that waits for its answer."""
+        self._closed = True
+        connection = self._connection
+        if connection is not None:
+            if connection.sock is not None:
+                _shut(connection.sock)
+            connection.close()
+
+    def _exchange(self, body: bytes, deadline: float) -> _Response:
+        """A kept connection may have been closed by the receiver since: then once more on a new one."""
+        if self._connection is not None:
+            try:
+                return self._post(self._connection, body, deadline)
+            except (ConnectionError, ssl.SSLError):
+                self._disconnect()
+                if time.monotonic() >= deadline:
+                    raise
+        return self._post(self._connect(deadline), body, deadline)
+
+    def _connect(self, deadline: float) -> HTTPConnection:
+        endpoint, proxy = self._target.endpoint, self._proxy
+        host, port = (proxy.host, proxy.port) if proxy else (endpoint.host, endpoint.port)
+        timeout_s = max(0.001, deadline - time.monotonic())
+        if self._context is not None:
+            connection: HTTPConnection = HTTPSConnection(host, port, timeout=timeout_s, context=self._context)
+            if proxy:
+                connection.set_tunnel(endpoint.host, endpoint.port, proxy.headers)
+        else:
+            connection = HTTPConnection(host, port, timeout=timeout_s)
+        self._connection = connection
+        connection.connect()
+        return connection
+
+    def _post(self, connection: HTTPConnection, body: bytes, deadline: float) -> _Response:
+        if self._closed:
+            raise ConnectionAbortedError("the output is closed")
+        left_s = max(0.001, deadline - time.monotonic())
+        connection.sock.settimeout(left_s)
+        with _cut_off_after(connection.sock, left_s):
+            connection.request("POST", self._path, body, self._headers)
+            response = connection.getresponse()
+            content = response.read(_LONGEST_ANSWER)
+        if response.will_close or not response.isclosed():
+            self._disconnect()
+            response.close()
+        return _taken(response, content)
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _judged(self, response: _Response) -> Answer:
+        """OTLP/HTTP response handling: opentelemetry-proto, docs/specification.md."""
+        if 200 <= response.status < 300:
+            if response.content_type == "application/json":
+                return _delivered_json(response.body)
+            return delivered(self._target.signal, response.body)
+        if response.status in _RETRYABLE:
+            return retry(response.said, _seconds(response.retry_after, self._wall_clock()))
+        if response.status == _TOO_LARGE:
+            return too_large(response.said)
+        if 300 <= response.status < 400:
+            return refused(f"{response.said}: a redirect, which is not followed")
+        is_protobuf = response.content_type == "application/x-protobuf"
+        message = status_message(response.body) if is_protobuf else shown(response.body)
+        return refused(f"{response.said}: {message}")
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=tls.certificate)
+        if tls.client_certificate:
+            context.load_cert_chain(tls.client_certificate, tls.client_key)
+    except OSError as error:  # ssl.SSLError is one
+        files = ", ".join(filter(None, (tls.certificate, tls.client_certificate, tls.client_key)))
+        raise ConfigError(f"TLS files of OTLP ({files}): {error.strerror or error}") from None
+    return context
+
+
+def _request_target(target: Target, proxy: Proxy | None) -> str:
+    endpoint = target.endpoint
+    path = f"{endpoint.path}?{endpoint.query}" if endpoint.query else endpoint.path
+    return f"http://{endpoint.authority}{path}" if proxy and not endpoint.secure else path
+
+
+def _headers(target: Target, proxy: Proxy | None) -> dict[str, str]:
+    headers = {"user-agent": f"cgotel/{__version__}"}
+    headers |= {n.lower(): value for n, value in target.headers.items() if n.lower() not in _FIXED_HEADERS}
+    headers |= {"host": target.endpoint.authority, "content-type": "application/x-protobuf"}
+    if target.gzip:
+        headers["content-encoding"] = "gzip"
+    if proxy and not target.endpoint.secure:
+        headers |= proxy.headers
+    return headers
+
+
+@contextmanager
+def _cut_off_after(sock: socket, seconds: float) -> Iterator[None]:
+    """A socket's own timeout starts anew with every byte; this one does not."""
+    timer = threading.Timer(seconds, _shut, (sock,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _shut(sock: socket) -> None:
+    with suppress(OSError):  # it may be closed already
+        sock.shutdown(SHUT_RDWR)
+
+
+def _taken(response: HTTPResponse, content: bytes) -> _Response:
+    return _Response(
+        response.status,
+        f"{response.status} {response.reason}".strip(),
+        response.headers.get_content_type() if "content-type" in response.headers else "",
+        response.headers.get("retry-after"),
+        content,
+    )
+
+
+def _delivered_json(body: bytes) -> Answer:
+    """A success from a receiver that answers in JSON whatever was asked."""
+    try:
+        partial = json.loads(body or b"{}").get("partialSuccess", {})
+        rejected = int(partial.get("rejectedDataPoints") or partial.get("rejectedLogRecords") or 0)
+        return partial_success(rejected, str(partial.get("errorMessage", "")))
+    except (ValueError, AttributeError, TypeError):
+        return refused(f"the answer is not OTLP: {shown(body)}")
+
+
+def _seconds(retry_after: str | None, now: float) -> float | None:
+    """Retry-After: a number of seconds or a date (RFC 9110, 10.2.3)."""
+    if retry_after is None:
+        return None
+    if retry_after.strip().isdigit():
+        return float(retry_after)
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _reason(error: OSError | HTTPException) -> str:
+    if isinstance(error, BadStatusLine) and not isinstance(error, ConnectionError):
+        return f"the answer is not HTTP: {shown(str(error).encode('latin-1', 'replace'))}"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the receiver's certificate is not trusted: {error.verify_message}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

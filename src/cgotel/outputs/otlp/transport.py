@@ -1,0 +1,30 @@
+"""What carries a request, over either protocol."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cgotel.outputs.otlp.answer import Answer
+from cgotel.outputs.otlp.batch import Batch
+from cgotel.outputs.otlp.settings import Target
+
+
+class Transport(Protocol):
+    """One connection to one receiver for one signal."""
+
+    def send(self, batch: Batch, timeout_s: float) -> Answer:
+        """Send one request and wait for its answer, ``timeout_s`` seconds at most. Does not raise."""
+
+    def close(self) -> None:
+        """End the connection, from any thread, and with it the request that is under way."""
+
+
+def transport_to(target: Target) -> Transport:
+    """The transport that a target asks for, not yet connected. Raises `ConfigError`."""
+    if target.protocol == "grpc":
+        from cgotel.outputs.otlp.grpc import GrpcTransport
+
+        return GrpcTransport(target)
+    from cgotel.outputs.otlp.http import HttpTransport
+
+    return HttpTransport(target)
