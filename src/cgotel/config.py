@@ -32,14 +32,14 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """Seconds between sweeps. OTEL_METRIC_EXPORT_INTERVAL (milliseconds) sets it too."""
     max_series: Annotated[int, msgspec.Meta(ge=1)] = 200_000
     """Series that are exported at most; what is left out is counted and said."""
-    outputs: list[str] | None = None
+    outputs: tuple[str, ...] | None = None
     """Outputs by name; unset: otlp when an endpoint is configured, else console."""
 
 
 class PluginSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``[plugins]``."""
 
-    disabled: list[str] = []
+    disabled: tuple[str, ...] = ()
     """Plugins that are not loaded, by the name that `cgotel plugins` shows."""
 
 

@@ -49,11 +49,11 @@ _FAMILY_OF_KIND = {"container": "container", "pod": "k8s.pod"}
 class CgroupConfig(CollectorSettings, frozen=True):
     """``[collectors.cgroup]``: which cgroups, and what of them."""
 
-    include: list[str] = []
+    include: tuple[str, ...] = ()
     """Path globs from the cgroup root; empty: every cgroup."""
-    exclude: list[str] = []
+    exclude: tuple[str, ...] = ()
     """Path globs that hide a cgroup and everything below it."""
-    kinds: list[str] = []
+    kinds: tuple[str, ...] = ()
     """Kinds of cgroup to report (container, pod, service, ...); empty: all."""
     max_depth: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """How deep below the root to look; the root is 0."""
