@@ -9,7 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
-from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import (
+    BadStatusLine,
+    HTTPConnection,
+    HTTPException,
+    HTTPResponse,
+    HTTPSConnection,
+    IncompleteRead,
+)
 from socket import SHUT_RDWR, socket
 from typing import NamedTuple
 
@@ -110,6 +117,8 @@ class HttpTransport:
             connection.request("POST", self._path, body, self._headers)
             response = connection.getresponse()
             content = response.read(_LONGEST_ANSWER)
+        if response.length and len(content) < _LONGEST_ANSWER:
+            raise IncompleteRead(content, response.length)  # http.client says so to `read()` alone
         if response.will_close or not response.isclosed():
             self._disconnect()
             response.close()

@@ -167,6 +167,6 @@ class GrpcBackend(_Backend):
                 if reply.hang:
                     self._backend.released.wait(WAIT_S)
                 context.set_trailing_metadata(reply.metadata)
-                context.abort(reply.code, reply.details)
+                return context.abort(reply.code, reply.details)
 
             return grpc.unary_unary_rpc_method_handler(answer)

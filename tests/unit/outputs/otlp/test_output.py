@@ -1,0 +1,145 @@
+"""The whole output: what is written arrives, over both protocols, and closing is bounded."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from tests.unit.outputs.otlp.backend import GrpcBackend, HttpBackend, Reply
+from tests.unit.outputs.otlp.material import ALL, EVENT, WEB, metrics_of, reading, sweep
+
+from cgotel.config import ConfigError
+from cgotel.outputs.otlp import OtlpOutput
+from cgotel.outputs.otlp.settings import OtlpConfig
+
+BACKENDS = {"http/protobuf": HttpBackend, "grpc": GrpcBackend}
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch):
+    import os
+
+    for name in list(os.environ):
+        if name.startswith("OTEL_") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def output():
+    made = []
+
+    def make(**config):
+        made.append(OtlpOutput(OtlpConfig(**config)))
+        made[-1].start()
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close(0)
+
+
+def dropped(points):
+    return {
+        dict(s.attributes)["cgotel.export.reason"]: v
+        for s, v in points
+        if s.instrument.name == "cgotel.export.dropped"
+    }
+
+
+@pytest.mark.parametrize("protocol", BACKENDS)
+def test_a_sweep_and_an_event_arrive(output, protocol):
+    with BACKENDS[protocol]() as backend:
+        one = output(
+            endpoint=backend.url, protocol=protocol, resource={"deployment.environment.name": "test"}
+        )
+        one.write(sweep(reading(WEB)))
+        request = backend.next()
+        (found,) = ExportMetricsServiceRequest.FromString(request.body).resource_metrics
+        assert sum(
+            len(m.sum.data_points) + len(m.gauge.data_points) for m in metrics_of(found).values()
+        ) == len(ALL)
+        keys = {a.key for a in found.resource.attributes}
+        assert {"host.name", "os.type", "container.id", "deployment.environment.name"} <= keys
+        one.emit(EVENT)
+        (logs,) = ExportLogsServiceRequest.FromString(backend.next().body).resource_logs
+        assert logs.scope_logs[0].log_records[0].event_name == EVENT.name
+        one.close(20)
+
+
+def test_closing_sends_what_was_read(output):
+    with HttpBackend() as backend:
+        one = output(endpoint=backend.url)
+        for _ in range(5):
+            one.write(sweep(reading(WEB)))
+        one.emit(EVENT)
+        one.close(20)
+        one.close(20)
+        assert backend.requests.qsize() == 6
+
+
+def test_closing_gives_up_on_a_receiver_that_hangs_and_says_what_is_lost(output, caplog):
+    with HttpBackend(Reply(hang=True)) as backend:
+        one = output(endpoint=backend.url)
+        one.write(sweep(reading(WEB)))
+        backend.next()
+        one.close(0.1)
+    assert any(f"{len(ALL)} points are lost" in message for message in caplog.messages)
+
+
+def test_a_signal_that_is_switched_off_sends_nothing(output, monkeypatch):
+    monkeypatch.setenv("OTEL_METRICS_EXPORTER", "none")
+    monkeypatch.setenv("OTEL_LOGS_EXPORTER", "none")
+    with HttpBackend() as backend:
+        one = output(endpoint=backend.url)
+        one.write(sweep(reading(WEB)))
+        one.emit(EVENT)
+        one.close(20)
+        assert backend.requests.empty()
+
+
+def test_the_environment_is_enough(output, monkeypatch):
+    with HttpBackend() as backend:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", backend.url)
+        monkeypatch.setenv("OTEL_SERVICE_NAME", "mine")
+        one = output()
+        one.write(sweep(reading(WEB)))
+        (found,) = ExportMetricsServiceRequest.FromString(backend.next().body).resource_metrics
+        one.close(20)
+    assert {a.key: a.value.string_value for a in found.resource.attributes}["service.name"] == "mine"
+
+
+def test_a_request_that_is_refused_shows_in_its_points(output):
+    with HttpBackend(Reply(400)) as backend:
+        one = output(endpoint=backend.url)
+        senders = one._senders()
+        one.write(sweep(reading(WEB)))
+        one.close(20)
+        assert senders[0].dropped["refused"] == len(ALL)
+    assert list(one.points()) == [] or dropped(one.points())["invalid"] == 0
+
+
+def test_a_bad_setting_stops_it_before_anything_starts(output, monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+    with pytest.raises(ConfigError, match="must be http/protobuf or grpc"):
+        output()
+
+
+def test_the_start_says_where_things_go_and_no_secret(output, caplog):
+    caplog.set_level(logging.INFO)
+    output(endpoint="http://127.0.0.1:1/base?key=secret", headers={"a": "secret"}, temporality="delta").close(
+        0
+    )
+    assert (
+        "otlp: metrics to http://127.0.0.1:1/base/v1/metrics (http/protobuf, gzip, 10 s), delta"
+        in caplog.messages
+    )
+    assert "secret" not in caplog.text
+
+
+def test_its_module_loads_nothing_heavy():
+    heavy = ("opentelemetry", "grpc", "google.protobuf", "http.client", "ssl")
+    code = f"import sys, cgotel.outputs.otlp; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
