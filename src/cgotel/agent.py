@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from cgotel.clock import Instant, now
-from cgotel.contract import Output
+from cgotel.contract import Output, OutputEnded
 from cgotel.faults import Faults
 from cgotel.model import Event, Reading, Sweep, count_points
 from cgotel.self_metrics import SelfMetrics
@@ -25,7 +25,7 @@ CLOSE_TIMEOUT_S = 5.0
 class Agent:
     """Sweeps every ``interval`` seconds and gives each sweep and each event to every output.
 
-    An output that raises is counted and asked again at the next sweep.
+    An output that raises is counted and asked again at the next sweep; one that has ended is not.
     """
 
     def __init__(
@@ -36,18 +36,23 @@ class Agent:
         clock: Callable[[], Instant] = now,
     ) -> None:
         self._sweeper = sweeper
-        self._outputs = outputs
+        self._outputs = tuple(outputs)
         self._interval_ns = int(interval * 1e9)
         self._clock = clock
         self._self_metrics = SelfMetrics()
         self._faults = {output.name: Faults(f"output {output.name}") for output in outputs}
 
     def run(self, stop: threading.Event) -> None:
-        """Sweep on a steady beat until ``stop`` is set; a beat that was missed is left out."""
+        """Sweep on a steady beat until ``stop`` is set or the last output has ended.
+
+        A beat that was missed is left out.
+        """
         due_ns = self._clock().monotonic_ns
         try:
             while not stop.is_set():
                 self.sweep()
+                if not self._outputs:
+                    break
                 due_ns += self._interval_ns
                 late_ns = self._clock().monotonic_ns - due_ns
                 if late_ns > 0:
@@ -62,11 +67,13 @@ class Agent:
         instant = self._clock()
         swept = self._sweeper.sweep(instant)
         points = count_points(swept.readings)
-        own = list(self._self_metrics.points(self._sweeper, points, self._faults))
+        sources = list(self._sweeper.sources())
+        own = list(self._self_metrics.points(self._sweeper, sources, points, self._faults))
         for output in self._outputs:
             own += self._guarded(output, output.points) or ()
         swept.readings.append(Reading.of(self._self_metrics.entity, swept.time_ns, own))
         for output in self._outputs:
+            self._guarded(output, partial(output.sources, sources))
             self._guarded(output, partial(output.write, swept))
         for event in self._sweeper.events():
             self.emit(event)
@@ -86,6 +93,9 @@ class Agent:
     def _guarded(self, output: Output, act: Callable[[], T]) -> T | None:
         try:
             return act()
+        except OutputEnded:
+            self._outputs = tuple(other for other in self._outputs if other is not output)
+            return None
         except Exception as error:  # noqa: BLE001 - one output must not stop the others
             self._faults[output.name].note(error)
             return None

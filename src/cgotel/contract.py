@@ -6,7 +6,7 @@ any plugin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ __all__ = [
     "Collector",
     "CollectorSettings",
     "Output",
+    "OutputEnded",
     "Settings",
     "SourceStatus",
     "State",
@@ -89,6 +90,10 @@ class Collector:
         """Let go of descriptors and libraries. May be called twice."""
 
 
+class OutputEnded(Exception):  # noqa: N818 - a state, not a fault
+    """Whoever read this output has gone for good. It is asked no more; the last one ends the agent."""
+
+
 class Output:
     """Takes sweeps and events to a monitoring stack.
 
@@ -105,8 +110,11 @@ class Output:
     def start(self) -> None:
         """Prepare to write. Raises `Unavailable` where this output cannot serve."""
 
+    def sources(self, statuses: Sequence[SourceStatus]) -> None:
+        """Take the state of every source behind the sweep that `write` brings next."""
+
     def write(self, sweep: Sweep) -> None:
-        """Take one sweep."""
+        """Take one sweep. Raises `OutputEnded` when there is nobody left to write to."""
         raise NotImplementedError
 
     def emit(self, event: Event) -> None:

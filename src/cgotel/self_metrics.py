@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cgotel.contract import SourceStatus
 from cgotel.faults import Faults
@@ -52,7 +52,13 @@ class SelfMetrics:
         began_ns = int(self._process.create_time() * _NANOSECONDS)
         self.entity = Entity("agent", f"cgotel@{os.getpid()}", {"process.pid": os.getpid()}, began_ns)
 
-    def points(self, sweeper: Sweeper, points: int, output_faults: Mapping[str, Faults]) -> Iterator[Point]:
+    def points(
+        self,
+        sweeper: Sweeper,
+        sources: Iterable[SourceStatus],
+        points: int,
+        output_faults: Mapping[str, Faults],
+    ) -> Iterator[Point]:
         """Everything the agent says of itself after a sweep of so many points."""
         yield self._plain(SWEEP_DURATION, _NANOSECONDS), sweeper.duration_ns
         yield self._plain(SWEEP_POINTS), points
@@ -66,7 +72,7 @@ class SelfMetrics:
             yield self._of(COLLECTOR_ERRORS, "cgotel.collector.name", name), running.faults.count
         for name, faults in output_faults.items():
             yield self._of(OUTPUT_ERRORS, "cgotel.output.name", name), faults.count
-        for status in sweeper.sources():
+        for status in sources:
             yield self._source(status), 1
         yield from self._own_cost()
 
