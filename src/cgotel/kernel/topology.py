@@ -50,6 +50,15 @@ def online_cpus(sys: str) -> int | None:
         return None
 
 
+def numa_nodes(sys: str) -> list[int]:
+    """The NUMA nodes there are (/sys/devices/system/node/node0), in order; none without NUMA support."""
+    try:
+        names = os.listdir(f"{sys}/devices/system/node")
+    except OSError:
+        return []
+    return sorted(int(name[4:]) for name in names if name.startswith("node") and name[4:].isdecimal())
+
+
 def memory(proc: str) -> dict[str, int]:
     """/proc/meminfo in bytes (``MemTotal``, ``MemAvailable``, ...); huge page counts stay counts."""
     try:
