@@ -6,6 +6,7 @@ import os
 
 from cgotel.kernel.files import read_once
 from cgotel.kernel.formats import count_list, number
+from cgotel.kernel.procfs import meminfo
 
 _KIB = 1024
 
@@ -62,17 +63,9 @@ def numa_nodes(sys: str) -> list[int]:
 def memory(proc: str) -> dict[str, int]:
     """/proc/meminfo in bytes (``MemTotal``, ``MemAvailable``, ...); huge page counts stay counts."""
     try:
-        lines = read_once(f"{proc}/meminfo").splitlines()
+        return meminfo(read_once(f"{proc}/meminfo"))
     except OSError:
         return {}
-    amounts: dict[str, int] = {}
-    for line in lines:
-        fields = line.split()
-        value = number(fields[1]) if len(fields) > 1 else None
-        if isinstance(value, int):
-            name = fields[0].rstrip(b":").decode("ascii", "replace")
-            amounts[name] = value * _KIB if fields[2:] == [b"kB"] else value
-    return amounts
 
 
 def boot_time_ns(proc: str) -> int | None:
