@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from tests.peers import received
@@ -14,6 +15,8 @@ from tests.peers.received import Point, Record, RequestFile
 from tests.peers.waiting import eventually
 
 _TIMEOUT_S = 20.0
+NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
+
 _READY = "Everything is ready"
 
 
@@ -21,12 +24,14 @@ class Collector:
     """Starts with the constructor's ``with`` block; may be stopped and started again in between.
 
     The first start takes free ports, later ones take the same again, so that a client need not know.
+    ``http`` are further settings of the OTLP receiver's HTTP server.
     """
 
-    def __init__(self, executable: Path, folder: Path) -> None:
+    def __init__(self, executable: Path, folder: Path, http: Mapping[str, Any] = NO_SETTINGS) -> None:
         self._executable = executable
         self._folder = folder
         self._log = folder / "collector.log"
+        self._http = http
         self._addresses = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0"}
         self._metrics = RequestFile(folder / "metrics.jsonl")
         self._logs = RequestFile(folder / "logs.jsonl")
@@ -75,6 +80,14 @@ class Collector:
         """SIGTERM: it hands on what it holds and ends; returns its exit status."""
         return self._end(signal.SIGTERM)
 
+    def hang(self) -> None:
+        """SIGSTOP: connections are still accepted, by the kernel, and nothing is answered."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """SIGCONT, after `hang`."""
+        self._signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """SIGKILL, where it still runs."""
         self._end(signal.SIGKILL)
@@ -110,14 +123,20 @@ class Collector:
         return [json.loads(line) for line in self.log.splitlines(keepends=True) if line.endswith("}\n")]
 
     def _end(self, number: signal.Signals) -> int:
-        process = self._process
-        assert process is not None
-        if process.poll() is None:
-            process.send_signal(number)
-        return process.wait(_TIMEOUT_S)
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._signal(number)
+        return self._process.wait(_TIMEOUT_S)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def _configuration(self) -> dict[str, Any]:
-        protocols = {protocol: {"endpoint": address} for protocol, address in self._addresses.items()}
+        protocols = {
+            "grpc": {"endpoint": self._addresses["grpc"]},
+            "http": {"endpoint": self._addresses["http"], **self._http},
+        }
         file = {"append": True, "flush_interval": "20ms"}
         pipeline = {"receivers": ["otlp"], "processors": ["memory_limiter", "batch"]}
         return {

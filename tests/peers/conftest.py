@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.peers import collector as collector_build
 from tests.peers.collector_process import Collector
+from tests.peers.kernel_tree import KernelTree
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -30,3 +31,9 @@ def collector(collector_binary: Path, tmp_path: Path) -> Iterator[Collector]:
     with Collector(collector_binary, tmp_path / "collector") as running:
         yield running
         print(running.log)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> KernelTree:
+    """A small host as a tree of files."""
+    return KernelTree(tmp_path / "host")

@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 _TEMPORALITY: Mapping[int, Literal["delta", "cumulative"]] = {1: "delta", 2: "cumulative"}
+_NO_RECORDED_VALUE = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One data point with all that stands above it; times are Unix times in nanoseconds."""
+    """One data point with all that stands above it; times are Unix times in nanoseconds.
+
+    ``value`` is None for "no recorded value": the series has ended.
+    """
 
     resource: Mapping[str, Any]
     schema_url: str
@@ -28,7 +32,7 @@ class Point:
     monotonic: bool
     temporality: Literal["delta", "cumulative"] | None
     attributes: Mapping[str, Any]
-    value: int | float
+    value: int | float | None
     start_ns: int | None
     time_ns: int
 
@@ -101,10 +105,16 @@ def _points(resource: dict[str, Any], scope: dict[str, Any], metric: dict[str, A
             monotonic=data.get("isMonotonic", False),
             temporality=_TEMPORALITY.get(data.get("aggregationTemporality", 0)),
             attributes=_attributes(point),
-            value=int(point["asInt"]) if "asInt" in point else point["asDouble"],
+            value=_number(point),
             start_ns=int(point.get("startTimeUnixNano", 0)) or None,
             time_ns=int(point["timeUnixNano"]),
         )
+
+
+def _number(point: dict[str, Any]) -> int | float | None:
+    if point.get("flags", 0) & _NO_RECORDED_VALUE:
+        return None
+    return int(point["asInt"]) if "asInt" in point else float(point["asDouble"])
 
 
 def _record(resource: Mapping[str, Any], record: dict[str, Any]) -> Record:
