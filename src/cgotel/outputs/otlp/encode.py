@@ -86,7 +86,7 @@ class Encoder:
             readings, since_ns = self._deltas.of(entity, readings)
         parts = tuple([reading.series for reading in readings])
         kept = self._kept.get(key)
-        if kept is None or kept.entity is not entity or kept.parts != parts:
+        if kept is None or kept.parts != parts or not _same(kept.entity, entity):
             renewed = self._prepared(entity, parts)
             if kept is not None:
                 yield from self._stale(self._vanished(kept, renewed), readings[0].time_ns)
@@ -176,6 +176,10 @@ class Encoder:
         size = len(resource) + len(scope_head) + scope_size
         head = wire.head(ExportMetricsServiceRequest.RESOURCE_METRICS_FIELD_NUMBER, size)
         return Record(b"".join((head, resource, scope_head, self._scope, *metrics)), points)
+
+
+def _same(one: Entity, other: Entity) -> bool:
+    return one is other or one == other
 
 
 def _by_entity(readings: Iterable[Reading]) -> dict[Key, list[Reading]]:

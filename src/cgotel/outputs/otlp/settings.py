@@ -54,8 +54,8 @@ class OtlpConfig(Settings, frozen=True):
     """``cumulative`` (default), ``delta``, or ``lowmemory``, which is cumulative for what is observed."""
     resource: dict[str, str | int | float | bool] = msgspec.field(default_factory=dict)
     """Attributes for every resource; an entity's own stand before them."""
-    request_bytes: Annotated[int, msgspec.Meta(ge=65_536, le=64 * _MIB)] = 3_670_016
-    """Size of a request before compression; most receivers take 4 MiB."""
+    request_bytes: Annotated[int, msgspec.Meta(ge=65_536, le=64 * _MIB)] = _MIB
+    """Size of a request before compression. Receivers take 4 MiB; the memory of the agent follows it."""
     queue_bytes: Annotated[int, msgspec.Meta(ge=65_536)] = 8 * _MIB
     """Compressed requests kept for a receiver that does not take them; the oldest are dropped."""
     retry_for: Annotated[float, msgspec.Meta(gt=0)] = 300.0

@@ -175,6 +175,16 @@ def test_an_entity_larger_than_a_request_is_split_inside():
     assert {p.attributes[0].value.string_value: p.as_int for p in points} == {str(n): n for n in range(3000)}
 
 
+def test_an_entity_that_is_made_anew_each_time_is_prepared_once(encoder):
+    def anew():
+        return Entity(WEB.kind, WEB.key, dict(WEB.attributes), WEB.began_ns)
+
+    list(encoder.encode(sweep(reading(anew()))))
+    (kept,) = encoder._kept.values()
+    list(encoder.encode(sweep(reading(anew()))))
+    assert next(iter(encoder._kept.values())) is kept
+
+
 def test_nothing_is_kept_of_what_ended(encoder):
     for round_number in range(3):
         entities = [Entity("container", f"/{round_number}/{n}", {}, BEGAN_NS) for n in range(20)]
