@@ -26,6 +26,9 @@ RESCUE = "CGOTEL_PLUGINS"
 """Set to ``none`` to load built-ins only: a broken plugin must not lock the user out."""
 
 
+DISABLED = "disabled in the configuration"
+
+
 @dataclass(slots=True)
 class Plugin:
     """One plugin: where it comes from, what it offers, what went wrong with it."""
@@ -34,6 +37,11 @@ class Plugin:
     origin: str
     offers: list[str] = field(default_factory=list)
     fault: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is missing though nobody asked for that."""
+        return self.fault not in ("", DISABLED)
 
 
 @dataclass(slots=True)
@@ -62,7 +70,7 @@ def load(disabled: Iterable[str] = (), environ: Mapping[str, str] = os.environ) 
         plugin = Plugin(candidate.name, candidate.origin)
         registry.plugins.append(plugin)
         if candidate.name in off:
-            plugin.fault = "disabled in the configuration"
+            plugin.fault = DISABLED
             continue
         try:
             _register(manager, candidate)

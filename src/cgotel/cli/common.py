@@ -30,7 +30,7 @@ def assembled(config_path: str | None) -> Assembly:
     with config_errors():
         assembly = assemble(config_path)
     for plugin in assembly.registry.plugins:
-        if plugin.fault and not plugin.fault.startswith("disabled"):
+        if plugin.failed:
             click.echo(f"cgotel: plugin {plugin.name} ({plugin.origin}): {plugin.fault}", err=True)
     return assembly
 

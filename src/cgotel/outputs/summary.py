@@ -9,7 +9,7 @@ Cgroups without processes of their own are not listed: they act through those be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -98,8 +98,11 @@ class Summary:
     names: Mapping[str, str]
 
 
-def summarize(sweep: Sweep, before: Sweep | None = None) -> Summary:
-    """The summary of a sweep; with the sweep before it, of the time between the two."""
+def summarize(sweep: Sweep, before: Sweep | None = None, only: Container[str] | None = None) -> Summary:
+    """The summary of a sweep; with the sweep before it, of the time between the two.
+
+    ``only`` names the paths of cgroups to list, whether there are processes in them or not.
+    """
     interval_s = None if before is None else (sweep.time_ns - before.time_ns) / 1e9
     if interval_s is not None and interval_s <= 0:  # the clock was set back
         interval_s, before = None, None
@@ -114,15 +117,15 @@ def summarize(sweep: Sweep, before: Sweep | None = None) -> Summary:
         elif measured.entity.kind == HOST:
             host = measured
     names = {path: name_of(measured.entity, path) for path, measured in cgroups.items()}
-    rows = [_row(path, names, cgroups) for path in cgroups if _listed(path, cgroups[path])]
-    if len(rows) > 1:
-        rows = [row for row in rows if row.path != ROOT]  # it is the host
-    rows.sort(key=_rank)
+    listed = _with_processes(cgroups) if only is None else [path for path in cgroups if path in only]
+    rows = sorted((_row(path, names, cgroups) for path in listed), key=_rank)
     return Summary(sweep.time_ns, interval_s, _host(host, cgroups.get(ROOT)), rows, names)
 
 
-def _listed(path: str, measured: Measured) -> bool:
-    return measured.number("cgroup.procs.count") != 0 or path == ROOT
+def _with_processes(cgroups: Mapping[str, Measured]) -> list[str]:
+    """Paths of the cgroups that hold processes; the root, which is the host, where there is no other."""
+    found = [path for path, measured in cgroups.items() if measured.number("cgroup.procs.count") != 0]
+    return [path for path in found if path != ROOT] or found
 
 
 def _rank(row: Row) -> tuple[float, float, float, str]:

@@ -52,7 +52,7 @@ def table(
     ``totals``: stalls and throttling are seconds since each cgroup began, else shares of time.
     """
     name_width = (
-        _LONGEST_LEAST if width is None else min(max(_SHORTEST_LEAST, width * 22 // 100), _LONGEST_LEAST)
+        _SHORTEST_LEAST if width is None else min(max(_SHORTEST_LEAST, width * 22 // 100), _LONGEST_LEAST)
     )
     pids_near = any(row.pids for row in rows)
     chosen = [c for c in _columns(names, totals, name_width) if c.group != "pids" or pids_near]
