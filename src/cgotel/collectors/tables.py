@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from cgotel.kernel import formats
 from cgotel.kernel.formats import Columns, FlatKeyed, NestedKeyed
-from cgotel.model import NO_ATTRIBUTES, AttributeValue, Instrument, Series
+from cgotel.model import NO_ATTRIBUTES, AttributeValue, Instrument, Number, Point, Series
 
 Parse: TypeAlias = Callable[[bytes], Columns[Series]]
 
@@ -17,16 +17,20 @@ NOTHING: Columns[Series] = Columns((), [])
 MICROSECONDS = 1_000_000
 PERCENT = 100
 
-_SERIES_PER_FILE = 4096  # devices come and go; a hostile or broken file must not grow memory
+_SERIES_PER_FILE = 65536  # devices come and go; a broken file must not grow memory without end
 
 
 @dataclass(frozen=True, slots=True)
 class FileTable:
-    """One kernel file: how it is parsed, and whether it is read on every sweep or on the slow beat."""
+    """One kernel file: how it is parsed, and whether it is read on every sweep or on the slow beat.
+
+    ``many`` marks a file that the kernel writes record by record (see `KernelFile`).
+    """
 
     file: str
     parse: Parse
     slow: bool = False
+    many: bool = False
 
 
 def value(
@@ -60,21 +64,37 @@ def keys(file: str, rows: Mapping[str, Series], slow: bool = False) -> FileTable
 
 def by_key(file: str, make: Callable[[str], Series | None], slow: bool = False) -> FileTable:
     """A flat keyed file whose keys are not known beforehand (resources of misc.*)."""
-    return FileTable(file, FlatKeyed(_remembered(lambda key: make(text(key)))).columns, slow)
+    return FileTable(file, FlatKeyed(_at_first_sight(make)).columns, slow)
 
 
-def pairs(file: str, make: Callable[[str, str], Series | None], slow: bool = False) -> FileTable:
+def pairs(
+    file: str,
+    make: Callable[[str, str], Series | None],
+    slow: bool = False,
+    decimals: bool = False,
+) -> FileTable:
     """A nested keyed file: (line's key, sub-key) -> series, made at first sight."""
-    seen: dict[tuple[bytes, bytes], Series | None] = {}
+    return FileTable(file, NestedKeyed(_at_first_sight(make), decimals).columns, slow)
 
-    def wanted(outer: bytes, key: bytes) -> Series | None:
-        if (outer, key) not in seen:
-            if len(seen) >= _SERIES_PER_FILE:
-                return None
-            seen[outer, key] = make(text(outer), text(key))
-        return seen[outer, key]
 
-    return FileTable(file, NestedKeyed(wanted).columns, slow)
+def computed(file: str, points: Callable[[bytes], Iterable[Point]], many: bool = False) -> FileTable:
+    """A file whose points take more than a key each; ``points`` is total, as parsers are."""
+
+    def parse(data: bytes) -> Columns[Series]:
+        found = list(points(data))
+        return Columns(tuple([series for series, _ in found]), [number for _, number in found])
+
+    return FileTable(file, parse, many=many)
+
+
+def named(file: str, rows: Mapping[str, Series], parse: Callable[[bytes], Mapping[str, Number]]) -> FileTable:
+    """A file of a format of its own, which ``parse`` makes into numbers by name: name -> series."""
+
+    def points(data: bytes) -> Iterable[Point]:
+        numbers = parse(data)
+        return [(series, numbers[name]) for name, series in rows.items() if name in numbers]
+
+    return computed(file, points)
 
 
 def rows(
@@ -94,14 +114,15 @@ def text(name: bytes) -> str:
     return name.decode("utf-8", "backslashreplace")
 
 
-def _remembered(make: Callable[[bytes], Series | None]) -> Callable[[bytes], Series | None]:
-    seen: dict[bytes, Series | None] = {}
+def _at_first_sight(make: Callable[..., Series | None]) -> Callable[..., Series | None]:
+    """``make`` once for each key; when too many are known, all are forgotten and made anew."""
+    known: dict[tuple[bytes, ...], Series] = {}
 
-    def wanted(key: bytes) -> Series | None:
-        if key not in seen:
-            if len(seen) >= _SERIES_PER_FILE:
-                return None
-            seen[key] = make(key)
-        return seen[key]
+    def wanted(*key: bytes) -> Series | None:
+        if (series := known.get(key)) is None and (series := make(*map(text, key))) is not None:
+            if len(known) >= _SERIES_PER_FILE:
+                known.clear()
+            known[key] = series
+        return series
 
     return wanted

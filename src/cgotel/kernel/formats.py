@@ -2,56 +2,53 @@
 
 Every parser here is total: whatever the bytes, it returns and raises nothing. A number comes out
 only if it stood there whole: a last line without its newline may be cut in the middle of a digit
-and is left out, as are `max`, negative, oversized and unreadable values.
+and is left out, as are `max`, negative, oversized and unreadable values, and keys that stand there
+twice.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from operator import itemgetter
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Hashable)
+
+Pair: TypeAlias = tuple[bytes, bytes, int, int]
+"""The key of a line (empty: it has none), a key, and where in the data its value begins and ends."""
 
 INT64_MAX = 2**63 - 1
 
 _DECIMAL = re.compile(rb"\d{1,15}\.\d{1,6}")
-_NEWLINE = ord("\n")
-_SAFE_DIGITS = 18  # so many always fit into 63 bits
-_MAX_LAYOUTS = 256
+_QUOTA_AND_PERIOD = re.compile(rb"(max|\d+) (\d+)\n")
+
+
+def whole(token: bytes) -> int | None:
+    """``b"42"`` as a number; None for `max`, a negative, one beyond 63 bits, or anything else."""
+    if not token.isdigit() or len(token) > 19:
+        return None
+    value = int(token)
+    return value if value <= INT64_MAX else None
 
 
 def number(token: bytes) -> int | float | None:
-    """``b"42"`` or ``b"0.07"`` as a number; None for `max`, a negative, or anything else."""
-    if token.isdigit():
-        value = int(token) if len(token) <= 19 else INT64_MAX + 1
-        return value if value <= INT64_MAX else None
-    return float(token) if _DECIMAL.fullmatch(token) else None
+    """As `whole`, and ``b"0.07"`` too."""
+    return float(token) if _DECIMAL.fullmatch(token) else whole(token)
 
 
 def single(data: bytes) -> int | None:
     """A single-value file such as memory.current; None for `max`, which is no limit."""
-    if not data.endswith(b"\n"):
-        return None
-    value = number(data[:-1])
-    return value if isinstance(value, int) else None
-
-
-def is_max(data: bytes) -> bool:
-    """Whether a limit's file says that there is no limit."""
-    return data == b"max\n" or data.startswith(b"max ")
+    return whole(data[:-1]) if data.endswith(b"\n") else None
 
 
 def quota_and_period(data: bytes) -> tuple[int | None, int] | None:
     """cpu.max, ``$MAX $PERIOD`` in microseconds: (None, period) without a quota, None if unreadable."""
-    fields = data.split()
-    if len(fields) != 2 or not data.endswith(b"\n"):
+    fields = _QUOTA_AND_PERIOD.fullmatch(data)
+    if fields is None:
         return None
-    quota, period = number(fields[0]), number(fields[1])
-    if not isinstance(period, int) or period == 0 or isinstance(quota, float):
-        return None
-    if quota is None and fields[0] != b"max":
+    quota, period = whole(fields[1]), whole(fields[2])
+    if not period or (quota is None and fields[1] != b"max"):
         return None
     return quota, period
 
@@ -60,27 +57,42 @@ def count_list(data: bytes) -> int | None:
     """How many ids a list such as cpuset.cpus.effective (``0-3,7``) names; None if unreadable."""
     if not data.endswith(b"\n"):
         return None
-    text = data.strip()
-    if not text:
+    if data == b"\n":
         return 0
-    count = 0
-    for part in text.split(b","):
+    count, highest = 0, -1
+    for part in data[:-1].split(b","):
         first, dash, last = part.partition(b"-")
-        low, high = number(first), number(last) if dash else number(first)
-        if not isinstance(low, int) or not isinstance(high, int) or high < low:
+        low, high = whole(first), whole(last if dash else first)
+        if low is None or high is None or not highest < low <= high:
             return None
-        count += high - low + 1
-    return count
+        count, highest = count + high - low + 1, high
+    return count if count <= INT64_MAX else None
 
 
-def ids(data: bytes) -> frozenset[int] | None:
-    """cgroup.procs: one process id a line; 0 (a process of an outer pid namespace) is left out."""
-    if data and not data.endswith(b"\n"):
-        data = data[: data.rfind(b"\n") + 1]
-    tokens = data.split()
-    if tokens and not b"".join(tokens).isdigit():
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """What cgroup.procs says: how many processes, and which.
+
+    ``ids`` is None where some live in an outer pid namespace: they count, but have no id here.
+    """
+
+    count: int
+    ids: frozenset[int] | None
+
+
+def processes(data: bytes) -> Processes | None:
+    """cgroup.procs, one process id a line (0: of an outer pid namespace); None if cut or unreadable.
+
+    An id may stand there twice: "if the process got moved to another cgroup and then back or the
+    PID got recycled while reading" (admin-guide/cgroup-v2.rst).
+    """
+    *lines, rest = data.split(b"\n")
+    if rest or not all(map(bytes.isdigit, lines)) or max(map(len, lines), default=0) > 10:
         return None
-    return frozenset(int(token) for token in tokens if len(token) <= 10) - {0}
+    ids = list(map(int, lines))
+    visible = frozenset(ids) - {0}
+    hidden = ids.count(0)
+    return Processes(len(visible) + hidden, None if hidden else visible)
 
 
 class Columns(NamedTuple, Generic[T]):
@@ -93,106 +105,104 @@ class Columns(NamedTuple, Generic[T]):
     values: list[int | float]
 
 
-class _Layout(Generic[T]):
-    """Where a known file's keys and wanted values stand among its tokens."""
-
-    __slots__ = ("get_keys", "get_values", "keys", "wanted")
-
-    def __init__(self, keys: dict[int, bytes], values: dict[int, T]) -> None:
-        self.get_keys = _tuple_getter(tuple(keys))
-        self.keys = tuple(keys.values())
-        self.get_values = _tuple_getter(tuple(values))
-        self.wanted = tuple(values.values())
+def _decimal_or_whole(token: bytes) -> int | float:
+    return float(token) if b"." in token else int(token)
 
 
-def _tuple_getter(positions: tuple[int, ...]) -> Callable[[list[bytes]], tuple[bytes, ...]]:
-    """An itemgetter that gives a tuple even of one item."""
-    if len(positions) == 1:
-        only = positions[0]
-        return lambda tokens: (tokens[only],)
-    return itemgetter(*positions)
+class _Layout(NamedTuple, Generic[T]):
+    """A file as a pattern: every byte of it literally, but any number where a number stood."""
+
+    match: Callable[[bytes], re.Match[bytes] | None]
+    wanted: tuple[T, ...]
+    number: Callable[[bytes], int | float]
 
 
 class Keyed(Generic[T]):
-    """The shared engine of keyed files: line by line the first time, then by remembered layout.
+    """The shared engine of keyed files: line by line at first, then by remembered layout.
 
-    A kernel prints the same keys in the same order each time. So the second time it is enough to
-    check that every key stands where it stood and that every wanted value is a whole number; a file
-    that does not fit goes line by line again.
+    A kernel prints the same keys in the same order each time, so a file that was read line by line
+    is made into a pattern, whose groups are the wanted values. What fits a pattern differs from its
+    model in numbers only, and so cannot mean anything else; what fits none goes line by line again.
+
+    Making a pattern costs as much as twenty to thirty readings, so only every 16th miss makes one: a
+    file that never looks the same again (devices come and go) costs little more than without.
     """
 
-    def __init__(self) -> None:
-        self._layouts: dict[tuple[int, bytes], _Layout[T]] = {}
-        self._seen: dict[tuple[T, ...], tuple[T, ...]] = {}
+    _PATTERNS = 32
+    _MISSES_A_PATTERN = 16
+    _LARGEST_PATTERN = 16384
+
+    _value: bytes
+    """What a value may be, as a pattern."""
+
+    def __init__(self, decimals: bool) -> None:
+        self._number = number if decimals else whole
+        self._layouts: list[_Layout[T]] = []
+        self._misses = 0
+        self._known: dict[tuple[T, ...], tuple[T, ...]] = {}
 
     def columns(self, data: bytes) -> Columns[T]:
         """The wanted values of a file, in its order; a key without a readable value has none."""
-        tokens = self._tokens(data)
-        if tokens and data[-1] == _NEWLINE:
-            layout = self._layouts.get((len(tokens), tokens[0]))
-            if layout is not None and layout.get_keys(tokens) == layout.keys:
-                values = layout.get_values(tokens)
-                if b"".join(values).isdigit() and max(map(len, values)) <= _SAFE_DIGITS:
-                    return Columns(layout.wanted, list(map(int, values)))
-        return self._parse(data)
+        for layout in self._layouts:
+            if (match := layout.match(data)) is not None:
+                if layout is not self._layouts[0]:
+                    self._layouts.remove(layout)
+                    self._layouts.insert(0, layout)
+                return Columns(layout.wanted, list(map(layout.number, match.groups())))
+        self._misses += 1
+        columns = self._parse(data)
+        if self._misses % self._MISSES_A_PATTERN == 0 and len(data) <= self._LARGEST_PATTERN:
+            self._layouts.insert(0, self._layout(data, columns))
+            del self._layouts[self._PATTERNS :]
+        return columns
 
-    def _tokens(self, data: bytes) -> list[bytes]:
-        raise NotImplementedError
-
-    def _fields(self, line: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]] | None:
-        """A line's tokens: what precedes the pairs (empty: nothing), and its pairs; None: malformed."""
+    def _pairs(self, data: bytes) -> Iterator[Pair]:
         raise NotImplementedError
 
     def _wanted(self, outer: bytes, key: bytes) -> T | None:
         raise NotImplementedError
 
     def _parse(self, data: bytes) -> Columns[T]:
-        found: list[T] = []
-        values: list[int | float] = []
-        keys: dict[int, bytes] = {}
-        wanted_at: dict[int, T] = {}
-        position = 0
-        regular = True
-        for line in data.split(b"\n")[:-1]:
-            fields = self._fields(line)
-            if fields is None:
-                regular = False
-                continue
-            outer, pairs = fields
-            if outer:
-                keys[position] = outer
-                position += 1
-            for key, token in pairs:
-                keys[position] = key
-                if (wanted := self._wanted(outer, key)) is not None:
-                    wanted_at[position + 1] = wanted
-                    if (value := number(token)) is not None:
-                        found.append(wanted)
-                        values.append(value)
-                position += 2
-        if regular and wanted_at and len(self._layouts) < _MAX_LAYOUTS:
-            self._layouts[position, keys[0]] = _Layout(keys, wanted_at)
-        return Columns(self._interned(tuple(found)), values)
+        numbers: dict[T, int | float | None] = {}
+        for outer, key, start, end in self._pairs(data):
+            if (wanted := self._wanted(outer, key)) is not None:
+                numbers[wanted] = None if wanted in numbers else self._number(data[start:end])
+        found = tuple([wanted for wanted, value in numbers.items() if value is not None])
+        if len(self._known) >= 256:
+            self._known.clear()
+        return Columns(self._known.setdefault(found, found), [v for v in numbers.values() if v is not None])
 
-    def _interned(self, wanted: tuple[T, ...]) -> tuple[T, ...]:
-        if len(self._seen) >= _MAX_LAYOUTS:
-            self._seen.clear()
-        return self._seen.setdefault(wanted, wanted)
+    def _layout(self, data: bytes, columns: Columns[T]) -> _Layout[T]:
+        values = dict(zip(*columns, strict=True))
+        pattern, at = b"", 0
+        for outer, key, start, end in self._pairs(data):
+            wanted = self._wanted(outer, key)
+            if wanted is None:
+                value = self._value
+            elif wanted in values:
+                value = rb"(\d{1,15}\.\d{1,6})" if isinstance(values[wanted], float) else rb"(\d{1,18})"
+            else:  # `max`, or a key that stands there twice: once it differs, it may mean something
+                continue
+            pattern += re.escape(data[at:start]) + value
+            at = end
+        decimals = any(isinstance(value, float) for value in columns.values)
+        match = re.compile(pattern + re.escape(data[at:])).fullmatch
+        return _Layout(match, columns.wanted, _decimal_or_whole if decimals else int)
 
 
 class FlatKeyed(Keyed[T]):
     """``KEY VALUE`` lines: cpu.stat, memory.stat, memory.events, cgroup.stat."""
 
-    def __init__(self, wanted: Callable[[bytes], T | None]) -> None:
-        super().__init__()
+    _LINE = re.compile(rb"^(\S+) +(\S+) *\n", re.MULTILINE)
+    _value = rb"\S+"
+
+    def __init__(self, wanted: Callable[[bytes], T | None], decimals: bool = False) -> None:
+        super().__init__(decimals)
         self._resolve = wanted
 
-    def _tokens(self, data: bytes) -> list[bytes]:
-        return data.split()
-
-    def _fields(self, line: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]] | None:
-        tokens = line.split()
-        return (b"", [(tokens[0], tokens[1])]) if len(tokens) == 2 else None
+    def _pairs(self, data: bytes) -> Iterator[Pair]:
+        for line in self._LINE.finditer(data):
+            yield b"", line[1], line.start(2), line.end(2)
 
     def _wanted(self, outer: bytes, key: bytes) -> T | None:
         return self._resolve(key)
@@ -201,28 +211,23 @@ class FlatKeyed(Keyed[T]):
 class NestedKeyed(Keyed[T]):
     """``KEY SUB=VALUE SUB=VALUE`` lines: pressure files, io.stat, memory.numa_stat, io.max, rdma.
 
-    A key with nothing behind it (``8:0`` of a device without any io) is a line without values, not
-    a line of zeros.
+    A key with nothing behind it (``8:0`` of a device without any io) has no values, and no zeros.
+    Some 5.x kernels end no line there (``8:0 8:16 rbytes=4096``): the last key owns the values.
     """
 
-    def __init__(self, wanted: Callable[[bytes, bytes], T | None]) -> None:
-        super().__init__()
+    _LINE = re.compile(rb"^(?:[^\s=]+ +)*([^\s=]+)((?: +[^\s=]+=[^\s=]+)*) *\n", re.MULTILINE)
+    _PAIR = re.compile(rb"([^\s=]+)=([^\s=]+)")
+    _value = rb"[^\s=]+"
+
+    def __init__(self, wanted: Callable[[bytes, bytes], T | None], decimals: bool = False) -> None:
+        super().__init__(decimals)
         self._resolve = wanted
 
-    def _tokens(self, data: bytes) -> list[bytes]:
-        return data.replace(b"=", b" ").split()
-
-    def _fields(self, line: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]] | None:
-        tokens = line.split()
-        if not tokens or b"=" in tokens[0]:
-            return None
-        pairs = []
-        for token in tokens[1:]:
-            sub, equals, value = token.partition(b"=")
-            if not sub or not equals or not value or b"=" in value:
-                return None
-            pairs.append((sub, value))
-        return tokens[0], pairs
+    def _pairs(self, data: bytes) -> Iterator[Pair]:
+        for line in self._LINE.finditer(data):
+            outer = line[1]
+            for pair in self._PAIR.finditer(data, line.start(2), line.end(2)):
+                yield outer, pair[1], pair.start(2), pair.end(2)
 
     def _wanted(self, outer: bytes, key: bytes) -> T | None:
         return self._resolve(outer, key)

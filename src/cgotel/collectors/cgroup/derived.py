@@ -162,11 +162,11 @@ class Derived:
         now = member.procs.read()
         if now is None:
             return
-        processes = member.processes
-        processes.update(now)
-        yield self._process_count, len(now)
-        yield self._starts, processes.starts
-        yield self._exits, processes.exits
+        yield self._process_count, now.count
+        if now.ids is not None:
+            member.processes.update(now.ids)
+            yield self._starts, member.processes.starts
+            yield self._exits, member.processes.exits
 
 
 def _bounds(family: Family) -> list[Owned]:

@@ -13,6 +13,8 @@ the limit was hit, `oom_kill` where the victim lived.
 
 from __future__ import annotations
 
+import re
+
 from cgotel.collectors.cgroup.tables import Family
 from cgotel.collectors.tables import FileTable, keys, pairs, rows, value
 from cgotel.model import AttributeValue, Series
@@ -33,6 +35,8 @@ _OVERLAPPING = {
     "zswap": ("memory.zswap", "Memory that the zswap backend consumes"),
     "zswapped": ("memory.zswapped", "Memory that was swapped out to zswap, before compression"),
 }
+
+_NODE = re.compile(r"N([0-9]{1,5})")
 
 _RECLAIMERS = ("kswapd", "direct", "khugepaged", "proactive")
 
@@ -137,11 +141,12 @@ def _numa(family: Family) -> FileTable:
     instrument = family.updown("memory.numa.usage", "By", "Memory by what it holds and on which NUMA node")
 
     def make(kind: str, node: str) -> Series | None:
-        if kind not in ("anon", "file") or not node.startswith("N") or not node[1:].isdigit():
+        number = _NODE.fullmatch(node)
+        if kind not in ("anon", "file") or number is None:
             return None
         attributes: dict[str, AttributeValue] = {
             "cgroup.memory.type": kind,
-            "cgroup.numa.node": int(node[1:]),
+            "cgroup.numa.node": int(number[1]),
         }
         return instrument.series(f"memory.numa_stat.{kind}.{node}", attributes=attributes)
 
