@@ -74,16 +74,17 @@ class Encoder:
             yield from self._entity(key, readings)
         for entity in sweep.ended:
             key = (entity.kind, entity.key)
-            if key not in groups and key in self._kept:
-                yield from self._stale(self._kept.pop(key), sweep.time_ns)
-                if self._deltas is not None:
-                    self._deltas.forget(key)
+            if key not in groups:
+                yield from self._end(key, sweep.time_ns)
 
     def _entity(self, key: Key, readings: list[Reading]) -> Iterator[Record]:
         entity = readings[0].entity
         since_ns = entity.began_ns
         if self._deltas is not None:
-            readings, since_ns = self._deltas.of(entity, readings)
+            deltas, since_ns = self._deltas.of(entity, readings)
+            readings = [reading for reading in deltas if reading.series]
+            if not readings:
+                return  # counters alone, and this sweep only sets their ground
         parts = tuple([reading.series for reading in readings])
         kept = self._kept.get(key)
         if kept is None or kept.parts != parts or not _same(kept.entity, entity):
@@ -153,6 +154,14 @@ class Encoder:
                     series.source,
                     series.instrument.number,
                 )
+
+    def _end(self, key: Key, time_ns: int) -> Iterator[Record]:
+        """The last points of an entity, and nothing kept of it."""
+        if self._deltas is not None:
+            self._deltas.forget(key)
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            yield from self._stale(kept, time_ns)
 
     def _vanished(self, kept: _Kept, renewed: _Kept) -> _Kept:
         """What of an entity is there no longer: some of its series, or all under its old resource."""

@@ -202,6 +202,24 @@ def test_like_entities_share_one_layout(encoder):
     assert len(encoder._layouts) == 1
 
 
+def test_an_entity_of_counters_alone_has_no_first_delta():
+    encoder = Encoder(RESOURCES, "1", 3 * MIB, Deltas(since_ns=NOW_NS))
+    assert list(encoder.encode(sweep(reading(series=[USER], values=[1])))) == []
+    (found,) = parsed(encoder.encode(sweep(reading(WEB, NEXT_NS, [USER], [2_000_001]))))
+    (point,) = points_of(metrics_of(found)["container.cpu.time"])
+    assert point.as_double == 2.0
+    list(encoder.encode(sweep(ended=[WEB])))
+    assert (encoder._kept, encoder._deltas._seen) == ({}, {})
+
+
+def test_what_ends_before_its_first_delta_is_forgotten():
+    deltas = Deltas(since_ns=NOW_NS)
+    encoder = Encoder(RESOURCES, "1", 3 * MIB, deltas)
+    list(encoder.encode(sweep(reading(series=[USER], values=[1]))))
+    list(encoder.encode(sweep(ended=[WEB])))
+    assert deltas._seen == {}
+
+
 def test_deltas_begin_where_the_last_ones_ended():
     encoder = Encoder(RESOURCES, "1", 3 * MIB, Deltas(since_ns=NOW_NS))
     list(encoder.encode(sweep(reading(series=[USER, CURRENT], values=[1_000_000, 10]))))
