@@ -1,0 +1,45 @@
+"""``cgotel doctor``: what can be read and what not, why, and what to do."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from cgotel.cli.common import assembled, log_to_stderr
+from cgotel.cli.writing import FAILURE_STATUS, write
+from cgotel.doctor import Finding, examine, report
+from cgotel.doctor.gather import gather
+from cgotel.outputs import screen
+from cgotel.outputs.text import encodable
+
+_WIDTH, _NARROWEST = 100, 40
+
+
+@click.command()
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.pass_obj
+def command(config_path: str | None, form: str) -> None:
+    """Say what can be read here and what not, why, and what to do about it.
+
+    Exit status 1 if something that matters is lost, 0 if nothing is.
+    """
+    log_to_stderr(verbose=False)
+    findings = examine(gather(assembled(config_path)))
+    if form == "json":
+        host = os.uname()
+        write(report.json(findings, {"name": host.nodename, "kernel": host.release}))
+    else:
+        write(_text(findings))
+    if report.is_lost(findings):
+        sys.exit(FAILURE_STATUS)
+
+
+def _text(findings: Sequence[Finding]) -> bytes:
+    on_terminal = sys.stdout.isatty()
+    width = os.get_terminal_size(sys.stdout.fileno()).columns if on_terminal else _WIDTH
+    paint = screen.paint if on_terminal and screen.coloured() else screen.plain
+    encoding = sys.stdout.encoding
+    return encodable(report.text(findings, max(width, _NARROWEST), paint), encoding).encode(encoding)
