@@ -42,7 +42,6 @@ LIMIT_FILES = frozenset(
 )
 """What is read of a cgroup that is not reported, for the sake of those below it."""
 
-FAMILIES = ("cgroup", "container", "k8s.pod")
 _FAMILY_OF_KIND = {"container": "container", "pod": "k8s.pod"}
 
 
@@ -73,15 +72,15 @@ class CgroupConfig(CollectorSettings, frozen=True):
 
 
 class _Plan:
-    """What is read and derived for the cgroups of one family."""
+    """What is read and derived for the cgroups of one kind."""
 
-    def __init__(self, name: str, config: CgroupConfig, roots: Roots) -> None:
-        family = Family(name)
+    def __init__(self, kind: str, config: CgroupConfig, roots: Roots) -> None:
+        family = Family(_FAMILY_OF_KIND.get(kind, "cgroup"))
         device_name = cache(lambda device: topology.block_device_name(roots.sys, device))
         self.tables: list[FileTable] = [
             *cpu.tables(family),
             *memory.tables(family),
-            *pressure.tables(family, config.pressure_averages),
+            *pressure.tables(family, config.pressure_averages, machine=kind == "root"),
             *io.tables(family, device_name),
             *others.tables(family, topology.huge_page_sizes(roots.sys)),
         ]
@@ -109,7 +108,7 @@ class CgroupCollector(Collector):
     def __init__(self, config: CgroupConfig, roots: Roots) -> None:
         super().__init__(config, roots)
         self._selection = Selection(config.include, config.exclude, config.kinds, config.max_depth)
-        self._plans = {name: _Plan(name, config, roots) for name in FAMILIES}
+        self._plans = {kind: _Plan(kind, config, roots) for kind in ("cgroup", "root", *_FAMILY_OF_KIND)}
         self.instruments = tuple(
             {i.name: i for plan in self._plans.values() for i in plan.instruments}.values()
         )
@@ -218,7 +217,7 @@ class CgroupCollector(Collector):
         )
 
     def _plan(self, kind: str) -> _Plan:
-        return self._plans[_FAMILY_OF_KIND.get(kind, "cgroup")]
+        return self._plans.get(kind) or self._plans["cgroup"]
 
     def _of_host(self) -> InForce:
         memory_of_host = topology.memory(self.roots.proc)
