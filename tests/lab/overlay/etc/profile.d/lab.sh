@@ -1,0 +1,4 @@
+set -a
+. /project/environment
+set +a
+cd /project
