@@ -50,5 +50,6 @@ def assemble(path: str | None, environ: Mapping[str, str] = os.environ) -> Assem
         {name: kind.Config for name, kind in registry.collectors.items()},
         {name: kind.Config for name, kind in registry.outputs.items()},
         environ,
+        complete=not any(plugin.fault for plugin in registry.plugins),
     )
     return Assembly(registry, checked, Roots.discover(environ))

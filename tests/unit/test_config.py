@@ -77,6 +77,13 @@ def test_a_fault_is_one_line_with_its_place(tmp_path, text, message):
     assert "\n" not in str(fault.value)
 
 
+def test_the_table_of_a_plugin_that_did_not_load_is_no_fault(tmp_path):
+    path = tmp_path / "cgotel.toml"
+    path.write_text("[collectors.broken]\nkey = 1\n[agent]\ninterval = 4\n")
+    found = config.check(config.read(str(path)), {"cgroup": CgroupConfig}, OUTPUTS, {}, complete=False)
+    assert found.agent.interval == 4
+
+
 def test_an_unreadable_file_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"nowhere.toml: cannot be read: No such file"):
         config.read(str(tmp_path / "nowhere.toml"))

@@ -1,0 +1,64 @@
+"""What the documents promise is so: generated pages are fresh, examples run, every key is named."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cgotel import plugins
+from cgotel.assemble import assemble
+from cgotel.cli import COMMANDS
+from cgotel.kernel.roots import Roots
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_of_metrics_is_fresh():
+    subprocess.run([sys.executable, "docs/generate.py", "--check"], check=True, cwd=ROOT)
+
+
+def test_the_example_configuration_is_the_defaults():
+    path = str(ROOT / "examples/cgotel.toml")
+    with_file = {key: value for key, value, _ in assemble(path, {}).configuration.origins()}
+    without = {key: value for key, value, _ in assemble(None, {}).configuration.origins()}
+    assert with_file == without
+
+
+def test_the_example_configuration_names_every_key():
+    text = (ROOT / "examples/cgotel.toml").read_text()
+    tables = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))
+    registry = plugins.load(environ={plugins.RESCUE: "none"})
+    for section, known in (("collectors", registry.collectors), ("outputs", registry.outputs)):
+        for name, kind in known.items():
+            keys = {field.encode_name for field in msgspec.structs.fields(kind.Config)}
+            assert set(tables[section][name]) == keys, f"[{section}.{name}]"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_in_the_readme(command):
+    assert f"cgotel {command}" in (ROOT / "README.md").read_text()
+
+
+def test_the_library_example_runs():
+    if Roots.discover().cgroup is None:
+        pytest.fail("no cgroup v2 here: the suite needs a kernel that has it mounted")
+    done = subprocess.run(
+        [sys.executable, "examples/library.py", "/"], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert re.search(r"^memory limit in force: \d+ bytes, set by host$", done.stdout, re.MULTILINE)
+
+
+def test_the_library_example_says_what_it_cannot_find():
+    done = subprocess.run(
+        [sys.executable, "examples/library.py", "nonesuch.service"],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip() == "no cgroups are called 'nonesuch.service'"
