@@ -10,11 +10,16 @@ number of its subdirectories (fs/kernfs/inode.c, kernfs_refresh_inode).
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 
+from cgotel.kernel.files import Descriptors
+
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _CHILDLESS = 2
+_ROOT_ID = 1  # cgroup_ino() of a hierarchy's root: kernel/sched/psi.c and cgroup_psi() rely on it
+_NO_DESCRIPTOR = OSError(errno.EMFILE, "the open files limit leaves none for it (ulimit -n, LimitNOFILE=)")
 
 
 class CgroupDirectory:
@@ -43,30 +48,45 @@ class CgroupDirectory:
             yield above
             above = above.parent
 
+    @property
+    def is_machine(self) -> bool:
+        """Whether this is the kernel's own root, and not that of a cgroup namespace or a subtree."""
+        return self.id == _ROOT_ID
+
     def child_path(self, name: str) -> str:
         """The path of a child, from the cgroup root."""
         return f"/{name}" if self.parent is None else f"{self.path}/{name}"
 
 
 class CgroupTree:
-    """All cgroups below a mount for which ``enter(path, depth)`` is true; others are not opened."""
+    """All cgroups below a mount for which ``enter(path, depth)`` is true; others are not opened.
 
-    def __init__(self, mount: str, enter: Callable[[str, int], bool] = lambda path, depth: True) -> None:
+    ``unopened`` says of the rest, by path, why each could not be opened or listed. Raises OSError
+    where the mount itself cannot be opened.
+    """
+
+    def __init__(
+        self,
+        mount: str,
+        enter: Callable[[str, int], bool] = lambda path, depth: True,
+        descriptors: Descriptors | None = None,
+    ) -> None:
         self._enter = enter
+        self._descriptors = descriptors or Descriptors(1 << 30)
         self.root = CgroupDirectory("/", os.open(mount, _OPEN_DIRECTORY), None)
         self.unopened: dict[str, OSError] = {}
 
-    def update(self) -> tuple[list[CgroupDirectory], list[CgroupDirectory]]:
-        """Bring the tree up to date; return (new, gone), parents before their children.
+    def update(self) -> list[CgroupDirectory]:
+        """Bring the tree up to date; return those gone, parents before their children.
 
         A child that vanishes or cannot be opened costs only itself, never its siblings. The
         descriptors of those gone are closed.
         """
-        new: list[CgroupDirectory] = []
         gone: list[CgroupDirectory] = []
         self.unopened.clear()
-        self._update(self.root, new, gone)
-        return new, gone
+        for directory in self.walk():
+            self._update_children(directory, gone)
+        return gone
 
     def walk(self) -> Iterator[CgroupDirectory]:
         """Every cgroup, parents before their children."""
@@ -78,22 +98,12 @@ class CgroupTree:
 
     def close(self) -> None:
         """Close every descriptor."""
-        for directory in self.walk():
-            os.close(directory.fd)
+        for child in self.root.children.values():
+            self._forget(child, [])
         self.root.children.clear()
+        os.close(self.root.fd)
 
-    def _update(
-        self, start: CgroupDirectory, new: list[CgroupDirectory], gone: list[CgroupDirectory]
-    ) -> None:
-        pending = [start]
-        while pending:
-            directory = pending.pop()
-            self._update_children(directory, new, gone)
-            pending.extend(directory.children.values())
-
-    def _update_children(
-        self, directory: CgroupDirectory, new: list[CgroupDirectory], gone: list[CgroupDirectory]
-    ) -> None:
+    def _update_children(self, directory: CgroupDirectory, gone: list[CgroupDirectory]) -> None:
         try:
             found = _subdirectories(directory)
         except OSError as error:
@@ -102,22 +112,25 @@ class CgroupTree:
         for name in [name for name, child in directory.children.items() if found.get(name) != child.id]:
             self._forget(directory.children.pop(name), gone)
         for name in found.keys() - directory.children.keys():
-            child = self._open(directory, name)
-            if child is not None:
+            if (child := self._open(directory, name)) is not None:
                 directory.children[name] = child
-                new.append(child)
 
     def _open(self, parent: CgroupDirectory, name: str) -> CgroupDirectory | None:
         path = parent.child_path(name)
         if not self._enter(path, parent.depth + 1):
             return None
+        if self._descriptors.free <= 0:
+            self.unopened[path] = _NO_DESCRIPTOR
+            return None
         try:
-            return CgroupDirectory(path, os.open(name, _OPEN_DIRECTORY, dir_fd=parent.fd), parent)
+            fd = os.open(name, _OPEN_DIRECTORY, dir_fd=parent.fd)
         except FileNotFoundError:
             return None
         except OSError as error:
             self.unopened[path] = error
             return None
+        self._descriptors.free -= 1
+        return CgroupDirectory(path, fd, parent)
 
     def _forget(self, directory: CgroupDirectory, gone: list[CgroupDirectory]) -> None:
         pending = [directory]
@@ -125,6 +138,7 @@ class CgroupTree:
             below = pending.pop()
             gone.append(below)
             os.close(below.fd)
+            self._descriptors.free += 1
             pending.extend(below.children.values())
 
 

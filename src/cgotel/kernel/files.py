@@ -34,15 +34,20 @@ class Descriptors:
 
     @classmethod
     def raised(cls, wanted: int) -> Descriptors:
-        """Raise this process's RLIMIT_NOFILE towards its hard limit and take up to ``wanted``."""
+        """Up to ``wanted``, after raising this process's RLIMIT_NOFILE as far as that needs and may be."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if hard == resource.RLIM_INFINITY:
-            hard = wanted + _SPARE
-        target = min(hard, max(soft, wanted + _SPARE))
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
-        granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return cls(max(0, min(wanted, granted - _SPARE)))
+        target = min(hard, wanted + _SPARE) if hard != resource.RLIM_INFINITY else wanted + _SPARE
+        if soft != resource.RLIM_INFINITY and soft < target:
+            with contextlib.suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
+                soft = target
+        return cls(wanted if soft == resource.RLIM_INFINITY else max(0, min(wanted, soft - _SPARE)))
+
+    def part(self, wanted: int) -> Descriptors:
+        """Hand over up to ``wanted`` of them, and at most half."""
+        taken = min(wanted, self.free // 2)
+        self.free -= taken
+        return Descriptors(taken)
 
 
 def read_once(name: str, dir_fd: int | None = None) -> bytes:
@@ -60,8 +65,8 @@ def read_once(name: str, dir_fd: int | None = None) -> bytes:
 class KernelFile(Generic[T]):
     """One file of one directory, parsed when its bytes have changed.
 
-    `read` never raises: where nothing can be read it returns ``empty`` and ``state`` says why. Such
-    a file is not asked for again until `retry`. ``last`` is what the last `read` returned.
+    `read` never raises: where nothing can be read it returns ``empty``; ``state`` and ``reason`` say
+    why. Such a file is not asked for again until `retry`. ``last`` is what the last `read` returned.
 
     ``many`` marks a file that the kernel writes record by record (cgroup.procs): it may return less
     than asked for and still go on, and so is read to its end.
@@ -78,6 +83,7 @@ class KernelFile(Generic[T]):
         "empty",
         "last",
         "name",
+        "reason",
         "state",
     )
 
@@ -92,6 +98,7 @@ class KernelFile(Generic[T]):
     ) -> None:
         self.name = name
         self.state = State.OK
+        self.reason = ""
         self.empty = empty
         self._dir_fd = dir_fd
         self._parse = parse
@@ -118,8 +125,7 @@ class KernelFile(Generic[T]):
 
     def retry(self) -> None:
         """Ask again for a file that was silent: a controller may have been enabled since."""
-        if self.state is not State.OK:
-            self.state = State.OK
+        self.state = State.OK
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -167,6 +173,7 @@ class KernelFile(Generic[T]):
     def _fail(self, error: OSError) -> T:
         self.close()
         self.state = state_of(error)
+        self.reason = error.strerror or str(error)
         self._data = None
         self.last = self.empty
         return self.empty

@@ -42,6 +42,7 @@ LIMIT_FILES = frozenset(
 )
 """What is read of a cgroup that is not reported, for the sake of those below it."""
 
+_MOST_CGROUPS = 65536  # of a large host; each keeps a descriptor of its directory
 _FAMILY_OF_KIND = {"container": "container", "pod": "k8s.pod"}
 
 
@@ -132,24 +133,28 @@ class CgroupCollector(Collector):
                 )
             )
         try:
-            self._tree = CgroupTree(mount, self._selection.enters)
+            directories = Descriptors.raised(self.config.keep_open_files + _MOST_CGROUPS)
+            self._descriptors = directories.part(self.config.keep_open_files)
+            self._tree = CgroupTree(mount, self._selection.enters, directories)
         except OSError as error:
             status = SourceStatus(self.name, state_of(error), f"{mount}: {error.strerror}")
             raise Unavailable(status) from error
-        self._descriptors = Descriptors.raised(self.config.keep_open_files)
-        self._admit(self._tree.root)
 
     def collect(self, tick: Tick) -> Iterator[Reading]:
         assert self._tree is not None, "collect() before start()"
         slow = tick.monotonic_ns >= self._slow_due_ns
         if slow:
             self._slow_due_ns = tick.monotonic_ns + int(self.config.slow_interval * 1e9)
-        self._update_members(self._tree, retry=slow)
+        self._forget(self._tree.update())
+        if slow:
+            for member in self._members.values():
+                member.retry()
         self._events = []
         pending = [(self._tree.root, _Above(self._of_host(), ()))]
         while pending:
             directory, above = pending.pop()
-            reading, below = self._visit(self._members[directory], above, tick, slow)
+            member = self._members.get(directory) or self._admit(directory)
+            reading, below = self._visit(member, above, tick, slow)
             if reading is not None:
                 yield reading
             pending += [(child, below) for child in directory.children.values()]
@@ -189,32 +194,27 @@ class CgroupCollector(Collector):
             member.reading_series = self._interned.setdefault(series, series)
         return member.reading_series
 
-    def _update_members(self, tree: CgroupTree, retry: bool) -> None:
-        new, gone = tree.update()
+    def _forget(self, gone: list[CgroupDirectory]) -> None:
         for directory in gone:
-            self._members.pop(directory).close()
-        if retry:
-            for member in self._members.values():
-                member.retry()
-        for directory in new:
-            self._admit(directory)
+            if (member := self._members.pop(directory, None)) is not None:
+                member.close()
+            for plan in self._plans.values():
+                plan.derived.forget(directory.path)
 
-    def _admit(self, directory: CgroupDirectory) -> None:
+    def _admit(self, directory: CgroupDirectory) -> Member:
         identity = identify(directory.path)
         plan = self._plan(identity.kind)
         reported = self._selection.reports(directory.path, identity.kind)
         began_ns = directory.made_ns
-        if directory.parent is None:
+        if directory.is_machine:
             began_ns = topology.boot_time_ns(self.roots.proc) or began_ns
         path = text(os.fsencode(directory.path))
         attributes = {**identity.attributes, "process.linux.cgroup": f"0::{path}"}
-        self._members[directory] = Member(
-            directory,
-            Entity(identity.kind, f"{path}@{directory.id}", attributes, began_ns),
-            reported,
-            plan.tables if reported else plan.limit_tables,
-            self._descriptors,
-        )
+        entity = Entity(identity.kind, f"{path}@{directory.id}", attributes, began_ns)
+        tables = plan.tables if reported else plan.limit_tables
+        member = Member(directory, entity, reported, tables, self._descriptors)
+        self._members[directory] = member
+        return member
 
     def _plan(self, kind: str) -> _Plan:
         return self._plans.get(kind) or self._plans["cgroup"]

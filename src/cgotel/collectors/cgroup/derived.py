@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Literal
 
 from cgotel.collectors.cgroup.limits import HOST, Bound, InForce, Own
@@ -13,7 +14,17 @@ from cgotel.kernel.formats import Columns
 from cgotel.model import Instrument, Number, Point, Series
 
 _OWNER = "cgroup.limit.owner"
-_OWNERS = 65536
+_REPORTED = attrgetter(
+    "memory_max",
+    "memory_high",
+    "memory_headroom",
+    "memory_high_headroom",
+    "swap_max",
+    "cpu",
+    "pids_max",
+    "pids_headroom",
+)
+_PLACES = 256
 
 Throttled = tuple[tuple[str, Number], ...]
 """Paths of ancestors that have a CPU quota, each with its throttled_usec."""
@@ -31,11 +42,13 @@ class Owned:
     def by(self, owner: str) -> Series:
         """The series whose limit this owner sets."""
         if owner not in self._series:
-            if len(self._series) >= _OWNERS:
-                self._series.clear()
             text = owner.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
             self._series[owner] = self._instrument.series(self._source, self._divisor, {_OWNER: text})
         return self._series[owner]
+
+    def forget(self, owner: str) -> None:
+        """The owner has ended and sets no limit any more."""
+        self._series.pop(owner, None)
 
 
 class Picker:
@@ -52,6 +65,8 @@ class Picker:
         if known is None or known[0] is not wanted:
             names = [series.source for series in wanted]
             places = tuple([names.index(s) if s in names else None for s in self._sources])
+            if len(self._places) >= _PLACES:
+                self._places.clear()
             self._places[id(wanted)] = known = (wanted, places)
         return [None if place is None else values[place] for place in known[1]]
 
@@ -117,11 +132,16 @@ class Derived:
         yield from self._cpu(member, monotonic_ns, in_force)
         yield from self._process_set(member)
         path = member.directory.path
-        for owned, bound in zip(self._bounds, in_force, strict=True):
+        for owned, bound in zip(self._bounds, _REPORTED(in_force), strict=True):
             if bound is not None:
                 yield owned.by(_relation(bound, path)), bound.amount
         for owner, throttled_usec in throttled_above:
             yield self._throttled.by(owner), throttled_usec
+
+    def forget(self, path: str) -> None:
+        """A cgroup has ended: what is kept for the limits that it set goes."""
+        for owned in (*self._bounds, self._throttled):
+            owned.forget(path)
 
     def throttled(self, member: Member) -> Number | None:
         """throttled_usec of a cgroup that has a quota of its own."""
@@ -170,7 +190,7 @@ class Derived:
 
 
 def _bounds(family: Family) -> list[Owned]:
-    """One metric for each field of `InForce`, in its order."""
+    """One metric for each of `_REPORTED`."""
 
     def owned(name: str, unit: str, description: str, number: Literal["int", "double"] = "int") -> Owned:
         return Owned(family.updown(name, unit, description, number), name)

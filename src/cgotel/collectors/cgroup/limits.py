@@ -43,14 +43,24 @@ class InForce(NamedTuple):
     memory_headroom: Bound | None = None
     memory_high_headroom: Bound | None = None
     swap_max: Bound | None = None
-    cpu: Bound | None = None
+    cpu_quota: Bound | None = None
+    cpus: Bound | None = None
     pids_max: Bound | None = None
     pids_headroom: Bound | None = None
+
+    @property
+    def cpu(self) -> Bound | None:
+        """The narrower of the quota and the CPUs that may be run on."""
+        return self.cpu_quota if self.cpus is None else _narrower(self.cpus, self.cpu_quota)
 
 
 def of_host(memory_total: int | None, memory_available: int | None, cpus: int | None) -> InForce:
     """What the machine itself allows, before any cgroup narrows it."""
-    return InForce(memory_max=_host(memory_total), memory_headroom=_host(memory_available), cpu=_host(cpus))
+    return InForce(
+        memory_max=_bound(memory_total, HOST),
+        memory_headroom=_bound(memory_available, HOST),
+        cpus=_bound(cpus, HOST),
+    )
 
 
 def narrowed(above: InForce, own: Own, path: str) -> InForce:
@@ -60,26 +70,38 @@ def narrowed(above: InForce, own: Own, path: str) -> InForce:
     at the first that is full (mm/page_counter.c, page_counter_try_charge).
     """
     return InForce(
-        _narrower(above.memory_max, own.memory_max, path),
-        _narrower(above.memory_high, own.memory_high, path),
-        _narrower(above.memory_headroom, _left(own.memory_max, own.memory_current), path),
-        _narrower(above.memory_high_headroom, _left(own.memory_high, own.memory_current), path),
-        _narrower(above.swap_max, own.swap_max, path),
-        _narrower(_narrower(above.cpu, own.cpuset_cpus, path), own.cpu_quota, path),
-        _narrower(above.pids_max, own.pids_max, path),
-        _narrower(above.pids_headroom, _left(own.pids_max, own.pids_current), path),
+        _narrower(above.memory_max, _bound(own.memory_max, path)),
+        _narrower(above.memory_high, _bound(own.memory_high, path)),
+        _narrower(above.memory_headroom, _left(own.memory_max, own.memory_current, path)),
+        _narrower(above.memory_high_headroom, _left(own.memory_high, own.memory_current, path)),
+        _narrower(above.swap_max, _bound(own.swap_max, path)),
+        _narrower(above.cpu_quota, _bound(own.cpu_quota, path)),
+        _effective(above.cpus, own.cpuset_cpus, path),
+        _narrower(above.pids_max, _bound(own.pids_max, path)),
+        _narrower(above.pids_headroom, _left(own.pids_max, own.pids_current, path)),
     )
 
 
-def _narrower(above: Bound | None, amount: float | None, path: str) -> Bound | None:
-    if amount is None or (above is not None and above.amount < amount):
+def _narrower(above: Bound | None, own: Bound | None) -> Bound | None:
+    if own is None or (above is not None and above.amount < own.amount):
         return above
-    return Bound(amount, path)
+    return own
 
 
-def _left(limit: int | None, usage: int | None) -> int | None:
-    return None if limit is None or usage is None else limit - usage
+def _effective(above: Bound | None, cpus: int | None, path: str) -> Bound | None:
+    """The CPUs of cpuset.cpus.effective, which is not narrowed any more: the kernel has done that.
+
+    It may name more than the parent's, which has handed them to this cgroup's partition. Where it
+    names as many, they are the parent's own.
+    """
+    if cpus is None or (above is not None and above.amount == cpus):
+        return above
+    return Bound(cpus, path)
 
 
-def _host(amount: int | None) -> Bound | None:
-    return None if amount is None else Bound(amount, HOST)
+def _bound(amount: float | None, path: str) -> Bound | None:
+    return None if amount is None else Bound(amount, path)
+
+
+def _left(limit: int | None, usage: int | None, path: str) -> Bound | None:
+    return None if limit is None or usage is None else Bound(limit - usage, path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cgotel.collectors.cgroup.limits import Own
 from cgotel.collectors.tables import NOTHING, FileTable
@@ -102,16 +102,20 @@ class Member:
         """Whether the cgroup was removed under our hands: cpu.stat is there as long as it is."""
         return self.files["cpu.stat"].state is State.GONE
 
+    @property
+    def sources(self) -> tuple[KernelFile[Any], ...]:
+        """Every file that is read of this cgroup."""
+        return (*self.files.values(), self.procs) if self.reported else tuple(self.files.values())
+
     def retry(self) -> None:
         """Look again for files that were silent: a controller may have been enabled since."""
-        for file in self.files.values():
+        for file in self.sources:
             file.retry()
 
     def close(self) -> None:
         """Give the descriptors back."""
-        for file in self.files.values():
+        for file in self.sources:
             file.close()
-        self.procs.close()
 
     def _whole(self, file: str) -> int | None:
         value = self.number(file)
