@@ -45,13 +45,15 @@ class OtlpOutput(Output):
         self._resources: Resources | None = None
 
     def start(self) -> None:
+        from cgotel.contract import Roots  # type: ignore[attr-defined]  # not in its __all__ yet
+        from cgotel.identity.host import host_attributes
         from cgotel.outputs.otlp.encode import Encoder
-        from cgotel.outputs.otlp.resources import Resources, host
+        from cgotel.outputs.otlp.resources import Resources
         from cgotel.outputs.otlp.temporality import Deltas
 
         plan = resolve(self.config, os.environ)
         _say(plan)
-        self._resources = Resources(host(), plan.resource)
+        self._resources = Resources(host_attributes(Roots.discover()), plan.resource)
         deltas = Deltas(time.time_ns()) if plan.delta else None
         self._encoder = Encoder(self._resources, __version__, self.config.request_bytes, deltas)
         self._metrics = self._sender(plan.metrics, 1)

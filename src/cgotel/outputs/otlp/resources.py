@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import uuid
 from collections.abc import Mapping
 
@@ -12,16 +10,22 @@ from cgotel.model import AttributeValue, Entity
 _INSTANCE_NAMESPACE = uuid.UUID("4d63009a-8d0f-11ee-aad7-4c796ed8e320")
 """Of version 5 service.instance.id: semantic conventions, registry/attributes/service.md."""
 
+_OF_HOST = ("host.name", "host.id", "os.type")
+"""What tells the hosts of two entities apart; the rest of a host is on its own resource."""
+
 
 class Resources:
     """Attributes of the host under those of the user under the entity's own.
 
+    But what the user calls the host (``host.name`` is a node's name in Kubernetes) it is called
+    everywhere, on the host's own resource too.
     ``service.name`` stands on a resource where the user sets it; a container is not the service
     "cgotel". Only the agent's own entity has that name by default.
     """
 
     def __init__(self, host: Mapping[str, AttributeValue], user: Mapping[str, AttributeValue]) -> None:
-        self._common = {**host, **user}
+        self._common = {name: host[name] for name in _OF_HOST if name in host} | dict(user)
+        self._host_by_user = {name: value for name, value in user.items() if name.startswith("host.")}
         identity = str(host.get("host.id") or host.get("host.name") or "")
         service = {
             "service.name": "cgotel",
@@ -32,25 +36,4 @@ class Resources:
     def of(self, entity: Entity) -> dict[str, AttributeValue]:
         """All resource attributes of an entity."""
         common = self._agent if entity.kind == "agent" else self._common
-        return {**common, **entity.attributes}
-
-
-def host(environ: Mapping[str, str] = os.environ) -> dict[str, AttributeValue]:
-    """``host.name``, ``host.id`` (machine-id(5)) and ``os.type``; what cannot be read is left out.
-
-    Honours HOST_ETC and HOST_ROOT, as Telegraf does, so that a container speaks of its host.
-    """
-    etc = environ.get("HOST_ETC") or f"{environ.get('HOST_ROOT', '').rstrip('/')}/etc"
-    name = _first_line(f"{etc}/hostname") if etc != "/etc" else None
-    attributes: dict[str, AttributeValue] = {"host.name": name or socket.gethostname(), "os.type": "linux"}
-    if machine_id := _first_line(f"{etc}/machine-id"):
-        attributes["host.id"] = machine_id
-    return attributes
-
-
-def _first_line(path: str) -> str | None:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.readline().strip() or None
-    except OSError:
-        return None
+        return {**common, **entity.attributes, **self._host_by_user}
