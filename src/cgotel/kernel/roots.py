@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_OCTAL_ESCAPES = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
+from cgotel.kernel.files import read_once
+
+_UNIFIED = "/unified"
+_ESCAPE = re.compile(r"\\([0-3][0-7]{2})")  # fs/proc_namespace.c: space, tab, newline and backslash
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +37,34 @@ class Roots:
         proc = environ.get("HOST_PROC") or f"{root}/proc"
         sys = environ.get("HOST_SYS") or f"{root}/sys"
         if chosen := environ.get("HOST_CGROUP"):
-            return cls(proc, sys, chosen)
-        for candidate in (f"{sys}/fs/cgroup", f"{sys}/fs/cgroup/unified"):
-            if os.path.exists(f"{candidate}/cgroup.controllers"):
-                return cls(proc, sys, candidate, hybrid=candidate.endswith("/unified"))
-        mounted = _cgroup2_mount(f"{proc}/self/mounts")
-        return cls(proc, sys, mounted and root + mounted)
+            return cls(proc, sys, chosen, chosen.rstrip("/").endswith(_UNIFIED))
+        for candidate in (f"{sys}/fs/cgroup", f"{sys}/fs/cgroup{_UNIFIED}"):
+            if _is_cgroup2(candidate):
+                return cls(proc, sys, candidate, candidate.endswith(_UNIFIED))
+        mounts = _mounts(f"{proc}/self/mounts")
+        found = [_below(root, point) for point, kind in mounts if kind == "cgroup2"]
+        mounted = next(filter(_is_cgroup2, found), found[0] if found else None)
+        return cls(proc, sys, mounted, any(kind == "cgroup" for _, kind in mounts))
 
 
-def _cgroup2_mount(mounts_file: str) -> str | None:
-    """The first cgroup2 mount point of a mounts file: ``cgroup2 /mnt/cg cgroup2 rw 0 0``."""
+def _is_cgroup2(directory: str) -> bool:
+    return os.path.exists(f"{directory}/cgroup.controllers")
+
+
+def _below(root: str, point: str) -> str:
+    """A mount point as it is reached here: in a container's own view it lies below the root already."""
+    return point if point.startswith(f"{root}/") else root + point
+
+
+def _mounts(file: str) -> list[tuple[str, str]]:
+    """Mount points and file system types of a mounts file: ``cgroup2 /mnt/cg cgroup2 rw 0 0``."""
     try:
-        with open(mounts_file, encoding="utf-8", errors="surrogateescape") as mounts:
-            for line in mounts:
-                fields = line.split(" ")
-                if len(fields) > 2 and fields[2] == "cgroup2":
-                    return _unescape(fields[1])
+        lines = os.fsdecode(read_once(file)).split("\n")
     except OSError:
-        return None
-    return None
+        return []
+    fields = [line.split(" ") for line in lines]
+    return [(_ESCAPE.sub(_unescaped, f[1]), f[2]) for f in fields if len(f) > 2]
 
 
-def _unescape(mount_point: str) -> str:
-    for escape, plain in _OCTAL_ESCAPES.items():
-        mount_point = mount_point.replace(escape, plain)
-    return mount_point
+def _unescaped(octal: re.Match[str]) -> str:
+    return chr(int(octal[1], 8))

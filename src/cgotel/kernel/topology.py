@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 
 from cgotel.kernel.files import read_once
 from cgotel.kernel.formats import count_list, number
 from cgotel.kernel.procfs import meminfo
 
 _KIB = 1024
+_DEVICE = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
+_HUGE_PAGES = re.compile(r"hugepages-([0-9]{1,18})kB")
 
 
 def block_device_name(sys: str, device: str) -> str:
     """``8:16`` as ``sdb`` by /sys/dev/block/8:16; the number itself where sysfs does not know it."""
-    if not device.replace(":", "").isdigit():
+    if _DEVICE.fullmatch(device) is None:
         return device
     try:
         target = os.readlink(f"{sys}/dev/block/{device}")
@@ -31,9 +34,7 @@ def huge_page_sizes(sys: str) -> list[tuple[str, int]]:
         names = os.listdir(f"{sys}/kernel/mm/hugepages")
     except OSError:
         return []
-    kib = sorted(
-        int(size) for name in names if (size := name.removeprefix("hugepages-").removesuffix("kB")).isdigit()
-    )
+    kib = sorted(int(size[1]) for name in names if (size := _HUGE_PAGES.fullmatch(name)))
     return [(_label(size), size * _KIB) for size in kib]
 
 

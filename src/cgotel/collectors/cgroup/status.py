@@ -57,29 +57,33 @@ _CORE = (
 def statuses(
     members: Iterable[Member], unopened: Mapping[str, OSError], roots: Roots
 ) -> Iterator[SourceStatus]:
-    """One status a file over all cgroups, and one for each cgroup that could not be opened."""
+    """One status a file over all cgroups, and one for the cgroups that could not be opened or listed."""
     controllers = _controllers(roots)
     by_file: dict[str, Counter[State]] = {}
+    reasons: dict[tuple[str, State], str] = {}
     for member in members:
-        for name, file in member.files.items():
-            by_file.setdefault(name, Counter())[file.state] += 1
+        for file in member.sources:
+            by_file.setdefault(file.name, Counter())[file.state] += 1
+            reasons.setdefault((file.name, file.state), file.reason)
     for name, states in by_file.items():
-        yield _status(name, states, controllers, roots)
-    for path, error in unopened.items():
-        state = state_of(error)
-        yield SourceStatus(path, state, str(error.strerror), _REMEDIES.get(state, ""))
+        state = next(state for state in _BY_WEIGHT if states[state])
+        if state is State.ABSENT:
+            yield _absent(name, controllers, roots, alone=states.total() == 1)
+        else:
+            where = f"{reasons[name, state]} in {states[state]} of {states.total()} cgroups"
+            yield _status(name, state, where)
+    if unopened:
+        path, error = next(iter(unopened.items()))
+        where = f"{error.strerror}: {len(unopened)} could not be opened, {path} among them"
+        yield _status("cgroups", state_of(error), where)
 
 
-def _status(file: str, states: Counter[State], controllers: frozenset[str], roots: Roots) -> SourceStatus:
-    state = next(state for state in _BY_WEIGHT if states[state])
+def _status(name: str, state: State, where: str) -> SourceStatus:
     if state is State.OK:
-        return SourceStatus(file, state)
-    if state is State.ABSENT:
-        return _absent(file, controllers, roots, alone=states.total() == 1)
-    if state is State.OFF:
-        return SourceStatus(file, state, "PSI is off", "boot with psi=1; write 1 to cgroup.pressure")
-    where = f"in {states[state]} of {states.total()} cgroups"
-    return SourceStatus(file, state, where, _REMEDIES.get(state, ""))
+        return SourceStatus(name, state)
+    if state is State.OFF and name.endswith(".pressure"):
+        return SourceStatus(name, state, "PSI is off", "boot with psi=1; write 1 to cgroup.pressure")
+    return SourceStatus(name, state, where, _REMEDIES.get(state, ""))
 
 
 def _absent(file: str, controllers: frozenset[str], roots: Roots, alone: bool) -> SourceStatus:
