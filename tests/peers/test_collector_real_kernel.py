@@ -17,6 +17,7 @@ from tests.peers.received import Point
 
 _WORK = "sum(range(3_000_000))"
 _MICROSECONDS = 1_000_000
+_ROOT_INODE = 1  # fs/kernfs/dir.c: ids of a hierarchy begin at its root
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ def flat(file: Path) -> dict[str, int]:
     return {fields[0].rstrip(":"): int(fields[1]) for fields in lines}
 
 
+def booted_ns() -> int:
+    """When the kernel booted, Unix time in nanoseconds."""
+    return flat(Path("/proc/stat"))["btime"] * 10**9
+
+
 @dataclass(frozen=True)
 class Kernel:
     """What the kernel says at one moment, in the units of the metrics."""
@@ -95,8 +101,8 @@ class Swept:
     points: list[Point]
     after: Kernel
 
-    def of(self, cgroup: Cgroup) -> list[Point]:
-        return [p for p in self.points if p.resource.get("process.linux.cgroup") == f"0::{cgroup.path}"]
+    def of(self, path: str) -> list[Point]:
+        return [p for p in self.points if p.resource.get("process.linux.cgroup") == f"0::{path}"]
 
     @property
     def of_host(self) -> list[Point]:
@@ -128,7 +134,7 @@ def stalls(points: list[Point], name: str) -> dict[tuple[str, str], float | None
 
 
 def test_cpu_time_of_a_cgroup_is_the_kernels(swept: Swept, cgroup: Cgroup) -> None:
-    arrived = {p.attributes["cpu.mode"]: p for p in swept.of(cgroup) if p.name == "cgroup.cpu.time"}
+    arrived = {p.attributes["cpu.mode"]: p for p in swept.of(cgroup.path) if p.name == "cgroup.cpu.time"}
     assert arrived.keys() == {"user", "system"}
     for mode, point in arrived.items():
         assert point.unit == "s"
@@ -138,7 +144,7 @@ def test_cpu_time_of_a_cgroup_is_the_kernels(swept: Swept, cgroup: Cgroup) -> No
 
 
 def test_pressure_of_a_cgroup_is_the_kernels(swept: Swept, cgroup: Cgroup) -> None:
-    arrived = stalls(swept.of(cgroup), "cgroup.{}.pressure.time")
+    arrived = stalls(swept.of(cgroup.path), "cgroup.{}.pressure.time")
     assert arrived.keys() == swept.before.cgroup_stalls.keys()
     for key, seconds in arrived.items():
         assert seconds is not None
@@ -167,12 +173,17 @@ def test_figures_of_the_host_are_the_kernels(swept: Swept) -> None:
 
 
 def test_sums_start_where_the_kernel_says(swept: Swept, cgroup: Cgroup) -> None:
-    starts = {point.start_ns for point in swept.of(cgroup) if point.kind == "sum"}
+    starts = {point.start_ns for point in swept.of(cgroup.path) if point.kind == "sum"}
     assert starts == {cgroup.directory.stat().st_ctime_ns}
-    booted_ns = flat(Path("/proc/stat"))["btime"] * 10**9
-    assert {point.start_ns for point in swept.of_host if point.kind == "sum"} == {booted_ns}
+    assert {point.start_ns for point in swept.of_host if point.kind == "sum"} == {booted_ns()}
+
+
+def test_sums_of_the_kernels_root_start_at_boot(swept: Swept, cgroup: Cgroup) -> None:
+    if cgroup.directory.parent.stat().st_ino != _ROOT_INODE:
+        pytest.skip("the root seen here is that of a cgroup namespace")
+    assert {point.start_ns for point in swept.of("/") if point.kind == "sum"} == {booted_ns()}
 
 
 def test_the_resource_names_this_machine(swept: Swept, cgroup: Cgroup) -> None:
     host_name = Path("/proc/sys/kernel/hostname").read_text().strip()
-    assert {point.resource["host.name"] for point in swept.of(cgroup)} == {host_name}
+    assert {point.resource["host.name"] for point in swept.of(cgroup.path)} == {host_name}

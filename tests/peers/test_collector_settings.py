@@ -89,7 +89,6 @@ def test_delta_temporality_sends_differences(collector: Collector, tree: KernelT
     assert before.time_ns <= change.start_ns < change.time_ns
 
 
-@pytest.mark.xfail(strict=True, reason="an entity of counters only makes the first delta sweep fail")
 def test_deltas_leave_updowncounters_cumulative(
     collector: Collector, tree: KernelTree, tmp_path: Path
 ) -> None:
