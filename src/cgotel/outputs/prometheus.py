@@ -75,11 +75,14 @@ def render(sweep: Sweep) -> str:
 
 def metric_name(instrument: Instrument) -> str:
     """``cgroup.cpu.throttled.time`` in ``s`` as ``cgroup_cpu_throttled_time_seconds_total``."""
-    words = [word for word in _NO_NAME.split(instrument.name.removesuffix(".total")) if word]
+    words = [word for word in _NO_NAME.split(instrument.name) if word]
+    is_counter = instrument.kind == "counter"
+    if is_counter and words[-1:] == ["total"]:
+        words.pop()  # it goes behind the unit
     unit = _unit(instrument)
     if unit and unit not in words:
         words.append(unit)
-    if instrument.kind == "counter":
+    if is_counter:
         words.append("total")
     name = "_".join(words)
     return f"_{name}" if name[:1].isdigit() else name

@@ -25,7 +25,7 @@ RESOURCES = ("cpu", "memory", "io")
 HOST_RESOURCES = (*RESOURCES, "irq")
 
 _ANCESTORS_THROTTLED = "cpu.stat.ancestor.throttled_usec"
-_PIDS_NEAR = 0.8
+_PIDS_NEAR = 5  # a fifth of the limit is left
 
 
 class Stall(NamedTuple):
@@ -46,17 +46,12 @@ class Bound(NamedTuple):
     high: bool = False
 
 
-class Pids(NamedTuple):
-    """Processes and threads, where they come near the limit in force."""
-
-    current: float
-    limit: float
-    owner: str
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One cgroup: what it uses, what it waits for, which limits are in force. Bytes and CPUs."""
+    """One cgroup: what it uses, what it waits for, which limits are in force. Bytes and CPUs.
+
+    ``pids_left``, in processes and threads, is told only where it is little.
+    """
 
     name: str
     kind: str
@@ -68,7 +63,7 @@ class Row:
     memory: float | None = None
     memory_limit: Bound | None = None
     memory_left: Bound | None = None
-    pids: Pids | None = None
+    pids_left: Bound | None = None
 
     @property
     def held_back(self) -> float:
@@ -152,7 +147,7 @@ def _row(path: str, names: Mapping[str, str], cgroups: Mapping[str, Measured]) -
             _bound(measured, "memory.headroom"),
             _bound(measured, "memory.high_headroom", high=True),
         ),
-        pids=_pids(measured),
+        pids_left=_pids_left(measured),
     )
 
 
@@ -202,13 +197,11 @@ def _narrower(one: Bound | None, other: Bound | None) -> Bound | None:
     return min(found, key=lambda bound: bound.amount, default=None)
 
 
-def _pids(measured: Measured) -> Pids | None:
-    count, limit = measured.number("pids.current"), _bound(measured, "pid.effective_limit")
-    left = _bound(measured, "pid.headroom")
-    if count is None or limit is None or left is None:
+def _pids_left(measured: Measured) -> Bound | None:
+    limit, pids_left = _bound(measured, "pid.effective_limit"), _bound(measured, "pid.headroom")
+    if limit is None or pids_left is None or pids_left.amount * _PIDS_NEAR > limit.amount:
         return None
-    near = left.amount <= (1 - _PIDS_NEAR) * limit.amount
-    return Pids(count, limit.amount, left.owner) if near else None
+    return pids_left
 
 
 def _host(host: Measured | None, root: Measured | None) -> Host:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from cgotel.outputs import figures
 from cgotel.outputs.figures import NOT_MEASURED
-from cgotel.outputs.summary import Bound, Pids, Row
+from cgotel.outputs.summary import Bound, Row
 from cgotel.outputs.text import columns, left, right, shorten, visible
 
 Tone: TypeAlias = Literal["plain", "head", "dim", "warn", "bad"]
@@ -54,7 +54,7 @@ def table(
     name_width = (
         _SHORTEST_LEAST if width is None else min(max(_SHORTEST_LEAST, width * 22 // 100), _LONGEST_LEAST)
     )
-    pids_near = any(row.pids for row in rows)
+    pids_near = any(row.pids_left for row in rows)
     chosen = [c for c in _columns(names, totals, name_width) if c.group != "pids" or pids_near]
     cells = {column: [column.cell(row) for row in rows] for column in chosen}
     widths = _fitted(cells, width)
@@ -70,7 +70,7 @@ def _columns(names: Mapping[str, str], totals: bool, name_width: int) -> list[Co
     amount = _seconds if totals else _share
     unit, title = ("", "time") if totals else (", %", "share")
 
-    def owner(bound: Bound | Pids | None) -> Cell:
+    def owner(bound: Bound | None) -> Cell:
         return _owner(bound, names)
 
     return [
@@ -89,8 +89,10 @@ def _columns(names: Mapping[str, str], totals: bool, name_width: int) -> list[Co
         Column("memory", "by", lambda row: owner(row.memory_limit), 62, 9, cut=True),
         Column("memory", "left", _left, 70, 5),
         Column("memory", "of", lambda row: owner(row.memory_left), 52, 9, cut=True),
-        Column("pids", "now/max", _pids, 65, 9),
-        Column("pids", "by", lambda row: owner(row.pids) if row.pids else Cell(""), 25, 9, cut=True),
+        Column("pids", "left", lambda row: _pids(row.pids_left), 65, 5),
+        Column(
+            "pids", "of", lambda row: owner(row.pids_left) if row.pids_left else Cell(""), 25, 9, cut=True
+        ),
     ]
 
 
@@ -116,13 +118,10 @@ def _cpu(amount: float | None, totals: bool) -> Cell:
     return _seconds(amount) if totals else _measured(figures.cpus(amount))
 
 
-def _owner(bound: Bound | Pids | None, names: Mapping[str, str]) -> Cell:
+def _owner(bound: Bound | None, names: Mapping[str, str]) -> Cell:
     if bound is None:
         return Cell(NOT_MEASURED, "dim")
-    return Cell(
-        visible(names.get(bound.owner, bound.owner))
-        + (" high" if isinstance(bound, Bound) and bound.high else "")
-    )
+    return Cell(visible(names.get(bound.owner, bound.owner)) + (" high" if bound.high else ""))
 
 
 def _throttled_by(row: Row, names: Mapping[str, str]) -> Cell:
@@ -141,10 +140,8 @@ def _left(row: Row) -> Cell:
     )
 
 
-def _pids(row: Row) -> Cell:
-    if row.pids is None:
-        return Cell("")
-    return Cell(f"{row.pids.current:.0f}/{row.pids.limit:.0f}", "warn")
+def _pids(pids_left: Bound | None) -> Cell:
+    return Cell("") if pids_left is None else Cell(f"{pids_left.amount:.0f}", "warn")
 
 
 def _fitted(cells: dict[Column, list[Cell]], width: int | None) -> dict[Column, int]:
