@@ -12,6 +12,12 @@ from cgotel.contract import Collector, CollectorSettings, Output
 from cgotel.kernel.roots import Roots
 from cgotel.plugins import Registry
 
+_ENDPOINTS = (
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
@@ -20,6 +26,7 @@ class Assembly:
     registry: Registry
     configuration: Configuration
     roots: Roots
+    environ: Mapping[str, str]
 
     def collectors(self) -> list[Collector]:
         """Every enabled collector, made but not started."""
@@ -31,13 +38,20 @@ class Assembly:
                 made.append(kind(settings, self.roots))
         return made
 
-    def outputs(self, default: str) -> list[Output]:
+    def outputs(self) -> list[Output]:
         """The outputs that the configuration names, else the default one; made but not started."""
         names = self.configuration.agent.outputs
-        return [
-            self.registry.outputs[name](self.configuration.outputs[name])
-            for name in ([default] if names is None else names)
-        ]
+        if names is None:
+            names = (self._default_output(),)
+        return [self.registry.outputs[name](self.configuration.outputs[name]) for name in names]
+
+    def _default_output(self) -> str:
+        otlp = self.configuration.outputs.get("otlp")
+        if otlp is None:
+            return "console"
+        endpoints = ("endpoint", "metrics_endpoint", "logs_endpoint")
+        configured = any(getattr(otlp, name) for name in endpoints)
+        return "otlp" if configured or any(self.environ.get(name) for name in _ENDPOINTS) else "console"
 
 
 def assemble(path: str | None, environ: Mapping[str, str] = os.environ) -> Assembly:
@@ -52,4 +66,4 @@ def assemble(path: str | None, environ: Mapping[str, str] = os.environ) -> Assem
         environ,
         complete=not any(plugin.fault for plugin in registry.plugins),
     )
-    return Assembly(registry, checked, Roots.discover(environ))
+    return Assembly(registry, checked, Roots.discover(environ), environ)

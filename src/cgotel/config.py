@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 
@@ -138,7 +138,7 @@ class Configuration:
     interval_origin: str = ""
 
     def origins(self) -> Iterator[tuple[str, Any, str]]:
-        """Every effective value: (dotted key, value, where it came from)."""
+        """Every effective value: (dotted key, value, where it came from); secrets as ``***``."""
         tables: dict[str, msgspec.Struct] = {"agent": self.agent, "plugins": self.plugins}
         tables |= {f"collectors.{name}": table for name, table in self.collectors.items()}
         tables |= {f"outputs.{name}": table for name, table in self.outputs.items()}
@@ -148,7 +148,15 @@ class Configuration:
                 origin = self.document.where(key) if key in self.document.lines else "default"
                 if key == "agent.interval" and self.interval_origin:
                     origin = self.interval_origin
-                yield key, getattr(table, fields.name), origin
+                value = getattr(table, fields.name)
+                yield key, "***" if value and _is_secret(fields.type) else value, origin
+
+
+def _is_secret(annotation: Any) -> bool:
+    """Whether a field is marked by ``msgspec.Meta(extra={"secret": True})``."""
+    if isinstance(annotation, msgspec.Meta):
+        return bool((annotation.extra or {}).get("secret"))
+    return any(_is_secret(part) for part in (*get_args(annotation), *getattr(annotation, "__metadata__", ())))
 
 
 def check(

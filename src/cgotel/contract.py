@@ -21,6 +21,7 @@ __all__ = [
     "CollectorSettings",
     "Output",
     "OutputEnded",
+    "Roots",
     "Settings",
     "SourceStatus",
     "State",
@@ -103,9 +104,13 @@ class Output:
 
     name: ClassVar[str]
     Config: ClassVar[type[Settings]] = Settings
+    instruments: tuple[Instrument, ...] = ()
 
     def __init__(self, config: Any) -> None:
         self.config = config
+
+    def check(self) -> None:
+        """Raise `ConfigError` for a setting that cannot be used, wherever it comes from."""
 
     def start(self) -> None:
         """Prepare to write. Raises `Unavailable` where this output cannot serve."""

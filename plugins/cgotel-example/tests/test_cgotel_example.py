@@ -1,8 +1,7 @@
 """The plugin's own test, with what cgotel gives to plugin authors."""
 
+from cgotel import Roots
 from cgotel.testing import sweep, tree
-
-from cgotel.kernel.roots import Roots
 from cgotel_example import EntropyCollector
 
 

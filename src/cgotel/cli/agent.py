@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -16,12 +15,6 @@ from cgotel.contract import Output, Unavailable
 from cgotel.sweeper import Sweeper
 
 UNAVAILABLE_STATUS = 1
-
-_ENDPOINTS = (
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
-)
 
 
 @click.command()
@@ -49,7 +42,7 @@ def command(config_path: str | None, interval: float | None, once: bool, verbose
 
 def _started(assembly: Assembly) -> list[Output]:
     with config_errors():
-        outputs = assembly.outputs(_default_output(assembly))
+        outputs = assembly.outputs()
         try:
             for output in outputs:
                 output.start()
@@ -58,9 +51,3 @@ def _started(assembly: Assembly) -> list[Output]:
             click.echo(f"cgotel: output {status.name}: {status.reason}. {status.remedy}", err=True)
             sys.exit(UNAVAILABLE_STATUS)
     return outputs
-
-
-def _default_output(assembly: Assembly) -> str:
-    otlp = assembly.configuration.outputs.get("otlp")
-    configured = getattr(otlp, "endpoint", None) or any(os.environ.get(name) for name in _ENDPOINTS)
-    return "otlp" if otlp is not None and configured else "console"

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cgotel.cli.common import assembled
+from cgotel.cli.common import assembled, config_errors
 
 
 @click.group()
@@ -19,7 +19,11 @@ def command() -> None:
 @click.pass_obj
 def check(config_path: str | None) -> None:
     """Say whether the configuration can be used; exit status 2 if not."""
-    document = assembled(config_path).configuration.document
+    assembly = assembled(config_path)
+    document = assembly.configuration.document
+    with config_errors():
+        for output in assembly.outputs():
+            output.check()
     click.echo(f"{document.path or 'no configuration file'}: ok")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from cgotel import __version__
-from cgotel.contract import Output
+from cgotel.contract import Output, Roots
 from cgotel.hookspecs import hookimpl
 from cgotel.model import Event, Point, Sweep
 from cgotel.outputs.otlp.settings import OtlpConfig, Plan, Target, resolve
@@ -44,8 +44,10 @@ class OtlpOutput(Output):
         self._encoder: Encoder | None = None
         self._resources: Resources | None = None
 
+    def check(self) -> None:
+        resolve(self.config, os.environ)
+
     def start(self) -> None:
-        from cgotel.contract import Roots  # type: ignore[attr-defined]  # not in its __all__ yet
         from cgotel.identity.host import host_attributes
         from cgotel.outputs.otlp.encode import Encoder
         from cgotel.outputs.otlp.resources import Resources

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-from pathlib import Path
 
 import grpc
 import pytest
@@ -20,7 +19,6 @@ from cgotel.outputs.otlp.batch import Batch, Record
 from cgotel.outputs.otlp.grpc import GrpcTransport
 from cgotel.outputs.otlp.settings import OtlpConfig, resolve
 
-CERTIFICATES = Path(__file__).parent / "certificates"
 BODY = b"\x0a\x02ab"
 BATCH = Batch.of([Record(BODY, 1)])
 TIMEOUT_S = 20
@@ -152,13 +150,13 @@ def test_something_that_is_no_grpc_receiver_is_tried_again_or_refused(transport)
     assert answer.outcome in (Outcome.RETRY, Outcome.REFUSED)
 
 
-def test_a_receiver_is_known_by_its_certificate(transport):
-    pem, key = ((CERTIFICATES / name).read_bytes() for name in ("receiver.pem", "receiver.key"))
+def test_a_receiver_is_known_by_its_certificate(transport, certificates):
+    pem, key = ((certificates / name).read_bytes() for name in ("receiver.pem", "receiver.key"))
     mutual = grpc.ssl_server_credentials([(key, pem)], pem, require_client_auth=True)
     files = {
-        "certificate": str(CERTIFICATES / "receiver.pem"),
-        "client_certificate": str(CERTIFICATES / "receiver.pem"),
-        "client_key": str(CERTIFICATES / "receiver.key"),
+        "certificate": str(certificates / "receiver.pem"),
+        "client_certificate": str(certificates / "receiver.pem"),
+        "client_key": str(certificates / "receiver.key"),
     }
     with GrpcBackend(credentials=mutual) as backend:
         known = transport(f"https://localhost:{backend.port}", **files)

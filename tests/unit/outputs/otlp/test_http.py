@@ -6,7 +6,6 @@ import socket
 import ssl
 import time
 from email.utils import formatdate
-from pathlib import Path
 
 import pytest
 from google.rpc.status_pb2 import Status
@@ -20,7 +19,6 @@ from cgotel.outputs.otlp.batch import Batch, Record
 from cgotel.outputs.otlp.http import HttpTransport
 from cgotel.outputs.otlp.settings import OtlpConfig, resolve
 
-CERTIFICATES = Path(__file__).parent / "certificates"
 BODY = b"\x0a\x02ab"
 BATCH = Batch.of([Record(BODY, 1)])
 TIMEOUT_S = 20
@@ -260,16 +258,16 @@ def test_nobody_there_is_told_in_the_system_s_words(transport):
 
 
 @pytest.fixture
-def tls_backend():
+def tls_backend(certificates):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATES / "receiver.pem", CERTIFICATES / "receiver.key")
+    context.load_cert_chain(certificates / "receiver.pem", certificates / "receiver.key")
     with HttpBackend(context=context) as backend:
         yield backend
 
 
-def test_a_receiver_is_known_by_its_certificate(transport, tls_backend):
+def test_a_receiver_is_known_by_its_certificate(transport, tls_backend, certificates):
     url = f"https://localhost:{tls_backend.port}"
-    one = transport(url, certificate=str(CERTIFICATES / "receiver.pem"))
+    one = transport(url, certificate=str(certificates / "receiver.pem"))
     assert [one.send(BATCH, TIMEOUT_S) for _ in range(2)] == [Answer(Outcome.DELIVERED)] * 2
     assert gzip.decompress(BATCH.packed) == tls_backend.next().body
     one.close()
@@ -282,15 +280,15 @@ def test_a_receiver_that_is_not_known_gets_nothing(transport, tls_backend):
     assert tls_backend.requests.empty()
 
 
-def test_a_client_certificate_is_shown_to_a_receiver_that_wants_one(transport):
+def test_a_client_certificate_is_shown_to_a_receiver_that_wants_one(transport, certificates):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATES / "receiver.pem", CERTIFICATES / "receiver.key")
-    context.load_verify_locations(CERTIFICATES / "receiver.pem")
+    context.load_cert_chain(certificates / "receiver.pem", certificates / "receiver.key")
+    context.load_verify_locations(certificates / "receiver.pem")
     context.verify_mode = ssl.CERT_REQUIRED
     own = {
-        "certificate": str(CERTIFICATES / "receiver.pem"),
-        "client_certificate": str(CERTIFICATES / "receiver.pem"),
-        "client_key": str(CERTIFICATES / "receiver.key"),
+        "certificate": str(certificates / "receiver.pem"),
+        "client_certificate": str(certificates / "receiver.pem"),
+        "client_key": str(certificates / "receiver.key"),
     }
     with HttpBackend(context=context) as backend:
         one = transport(f"https://localhost:{backend.port}", **own)
