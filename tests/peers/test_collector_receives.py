@@ -70,7 +70,6 @@ def test_a_container_arrives_as_its_files_say(swept: Swept) -> None:
     assert_all(CONTAINER_ROWS, swept.of(CONTAINER))
 
 
-@pytest.mark.xfail(strict=True, reason="minor faults of a cgroup are not derived yet")
 def test_faults_of_a_container_are_major_or_minor(swept: Swept) -> None:
     faults = {
         point.attributes["system.paging.fault.type"]: point.value

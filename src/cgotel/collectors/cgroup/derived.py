@@ -9,7 +9,7 @@ from typing import Literal
 from cgotel.collectors.cgroup.limits import HOST, Bound, InForce, Own
 from cgotel.collectors.cgroup.member import Member
 from cgotel.collectors.cgroup.tables import Family
-from cgotel.collectors.tables import MICROSECONDS
+from cgotel.collectors.tables import MICROSECONDS, NOTHING
 from cgotel.kernel.formats import Columns
 from cgotel.model import Instrument, Number, Point, Series
 
@@ -76,7 +76,9 @@ class Derived:
 
     def __init__(self, family: Family) -> None:
         self._cpu_picker = Picker("cpu.stat.user_usec", "cpu.stat.system_usec", "cpu.stat.throttled_usec")
-        self._memory_picker = Picker("memory.stat.inactive_file", "memory.stat.anon")
+        self._memory_picker = Picker(
+            "memory.stat.inactive_file", "memory.stat.anon", "memory.stat.pgfault", "memory.stat.pgmajfault"
+        )
         self._cpu_usage = family.gauge(
             "cpu.usage", "{cpu}", "CPUs in use on average since the sweep before", "double"
         ).series("cpu.usage")
@@ -95,6 +97,9 @@ class Derived:
             "memory.available", "By", "Own limit minus working set; absent without a limit"
         ).series("memory.available")
         self._rss = family.updown("memory.rss", "By", "Anonymous memory").series("memory.rss")
+        self._minor_faults = family.counter("paging.faults", "{fault}", "Page faults").series(
+            "memory.stat.pgminfault", attributes={"system.paging.fault.type": "minor"}
+        )
         self._processes = family.updown("process.count", "{process}", "Processes in the cgroup itself")
         self._process_count = self._processes.series("cgroup.procs.count")
         self._starts = family.counter(
@@ -151,9 +156,11 @@ class Derived:
 
     def _memory(self, member: Member, own: Own) -> Iterator[Point]:
         stat = member.files.get("memory.stat")
-        inactive_file, anon = self._memory_picker(stat.last) if stat is not None else (None, None)
+        inactive_file, anon, faults, major = self._memory_picker(NOTHING if stat is None else stat.last)
         if anon is not None:
             yield self._rss, anon
+        if faults is not None and major is not None:
+            yield self._minor_faults, member.minor_faults.of(faults - major)
         current = own.memory_current
         if current is None:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from cgotel.collectors.cgroup.limits import Own
+from cgotel.collectors.rising import Rising
 from cgotel.collectors.tables import NOTHING, FileTable
 from cgotel.kernel.cgroupfs import CgroupDirectory
 from cgotel.kernel.files import Descriptors, KernelFile
@@ -25,6 +26,7 @@ class Member:
         "entity",
         "fast",
         "files",
+        "minor_faults",
         "processes",
         "procs",
         "reading_series",
@@ -54,6 +56,7 @@ class Member:
         self.slow = [file for name, file in self.files.items() if name in slow]
         self.procs = KernelFile(directory.fd, "cgroup.procs", processes, None, descriptors, many=True)
         self.processes = ProcessSet()
+        self.minor_faults = Rising()
         self.cpu_time: tuple[int, Number] | None = None
         self.series: tuple[Series, ...] = ()
         self.reading_series: tuple[Series, ...] = ()

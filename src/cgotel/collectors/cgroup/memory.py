@@ -110,6 +110,8 @@ def _stat(family: Family) -> FileTable:
         "workingset_refault_anon=anon workingset_refault_file=file",
     )
     table |= rows("memory.stat", faults, "system.paging.fault.type", "pgmajfault=major")
+    every_fault = family.counter("memory.faults", "{fault}", "Page faults, minor and major together")
+    table["pgfault"] = every_fault.series("memory.stat.pgfault")
     table |= _reclaim(family)
     for key, (name, description) in _OVERLAPPING.items():
         table[key] = family.updown(name, "By", description).series(f"memory.stat.{key}")
@@ -138,7 +140,11 @@ def _swap_events(family: Family) -> FileTable:
 
 
 def _numa(family: Family) -> FileTable:
-    instrument = family.updown("memory.numa.usage", "By", "Memory by what it holds and on which NUMA node")
+    instrument = family.updown(
+        "memory.numa.usage",
+        "By",
+        "Memory by what it holds and on which NUMA node, as of up to slow_interval ago",
+    )
 
     def make(kind: str, node: str) -> Series | None:
         number = _NODE.fullmatch(node)

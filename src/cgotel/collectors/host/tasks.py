@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cgotel.collectors.host.rising import Rising
 from cgotel.collectors.instruments import Instruments, linux
+from cgotel.collectors.rising import Rising
 from cgotel.collectors.tables import NOTHING, FileTable, computed
 from cgotel.kernel import procfs
 from cgotel.kernel.formats import Columns, FlatKeyed

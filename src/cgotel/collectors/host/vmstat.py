@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cgotel.collectors.files import Silence
-from cgotel.collectors.host.rising import Rising
 from cgotel.collectors.instruments import Instruments, linux
+from cgotel.collectors.rising import Rising
 from cgotel.collectors.tables import FileTable, computed, rows
 from cgotel.kernel.formats import FlatKeyed
 from cgotel.model import Point, Series
