@@ -26,10 +26,11 @@ PORT = "CGOTEL_LAB_PORT"
 MAY_SKIP = "kernel_file"
 
 
-def plugin(config: pytest.Config) -> GuestSide | HostSide:
-    """The side that this process is on."""
-    port = os.environ.get(PORT)
-    return GuestSide(config, port) if port else HostSide(config)
+def side(config: pytest.Config) -> GuestSide | HostSide | None:
+    """The side that this process is on; neither for a pytest started by hand in the guest's shell."""
+    if port := os.environ.get(PORT):
+        return GuestSide(config, port)
+    return None if ROOT == PROJECT else HostSide(config)
 
 
 class GuestSide:

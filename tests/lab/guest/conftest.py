@@ -18,7 +18,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "kernel_file(name, since): the test needs this file of a cgroup, or this path, and may be "
         "skipped on kernels older than `since` (x.y); on all others it is required",
     )
-    config.pluginmanager.register(report.plugin(config), "lab")
+    if side := report.side(config):
+        config.pluginmanager.register(side, "lab")
 
 
 @pytest.fixture(scope="session", autouse=True, params=[kernel.name for kernel in kernels.chosen()])
