@@ -11,6 +11,7 @@ import click
 
 from cgotel.assemble import Assembly, assemble
 from cgotel.config import ConfigError
+from cgotel.outputs.text import visible
 
 CONFIG_STATUS = 2
 
@@ -21,7 +22,7 @@ def config_errors() -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        click.echo(f"cgotel: {error}", err=True)
+        tell(str(error))
         sys.exit(CONFIG_STATUS)
 
 
@@ -31,8 +32,13 @@ def assembled(config_path: str | None) -> Assembly:
         assembly = assemble(config_path)
     for plugin in assembly.registry.plugins:
         if plugin.failed:
-            click.echo(f"cgotel: plugin {plugin.name} ({plugin.origin}): {plugin.fault}", err=True)
+            tell(f"plugin {plugin.name} ({plugin.origin}): {plugin.fault}")
     return assembly
+
+
+def tell(message: str) -> None:
+    """One line on standard error, whatever the message holds."""
+    click.echo(f"cgotel: {visible(message)}", err=True)
 
 
 def log_to_stderr(verbose: bool) -> None:
@@ -48,6 +54,4 @@ class _OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
-        if record.exc_info:
-            return text
-        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        return text if record.exc_info else visible(text)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-import click
+from cgotel.cli.common import tell
 
 FAILURE_STATUS = 1
 
@@ -32,7 +32,7 @@ def write(data: bytes, output: str = STANDARD_OUTPUT) -> None:
 
 def fail(message: str) -> NoReturn:
     """One line on standard error, and exit status 1."""
-    click.echo(f"cgotel: {message}", err=True)
+    tell(message)
     sys.exit(FAILURE_STATUS)
 
 
