@@ -7,20 +7,18 @@ and the limit of open files is one process's.
 from __future__ import annotations
 
 import math
-import multiprocessing
 import resource
-import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import Protocol
 
 from floor import Floor
+from processes import Process
 from trees import Tree
 
 from cgotel.collectors.cgroup import CgroupCollector, CgroupConfig
@@ -28,7 +26,6 @@ from cgotel.contract import Tick
 from cgotel.kernel.roots import Roots
 from cgotel.model import Reading
 
-_FORK = multiprocessing.get_context("fork")
 _SWEEP_NS = 10 * 10**9
 _NEVER_S = 1e9
 _SPARE = 128  # descriptors that are no cgroup's
@@ -138,7 +135,7 @@ class Apart:
 
     def __init__(self, name: str, make: Callable[[Tree], Sweeps], trees: Sequence[Tree]) -> None:
         self.name = name
-        self._processes = [_Process(partial(make, tree)) for tree in trees]
+        self._processes = [Process(partial(make, tree)) for tree in trees]
 
     def sweep(self) -> float:
         """The CPU seconds of one sweep."""
@@ -152,28 +149,6 @@ class Apart:
         """End the processes."""
         for process in self._processes:
             process.ask("close")
-
-
-class _Process:
-    def __init__(self, make: Callable[[], Sweeps]) -> None:
-        self._ours, theirs = _FORK.Pipe()
-        _FORK.Process(target=_serve, args=(make, theirs), daemon=True).start()
-        theirs.close()  # so that one that fails is an end of file here
-        self._ours.recv()
-
-    def ask(self, what: str) -> Any:
-        self._ours.send(what)
-        return self._ours.recv()
-
-
-def _serve(make: Callable[[], Sweeps], pipe: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the parent, which ends this one
-    sweeps = make()
-    pipe.send(None)
-    what = ""
-    while what != "close":
-        what = pipe.recv()
-        pipe.send(getattr(sweeps, what)())
 
 
 def contenders(trees: Sequence[Tree]) -> list[Apart]:

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Protocol
 
-from contenders import Apart
+
+class TakesPart(Protocol):
+    """Who is measured: ``sweep`` returns the CPU seconds that it took."""
+
+    name: str
+
+    def sweep(self) -> float: ...
+
+
+@dataclass(slots=True)
+class Timed:
+    """A function of this process as one that takes part."""
+
+    name: str
+    act: Callable[[], object]
+
+    def sweep(self) -> float:
+        """The CPU seconds of one call."""
+        began = time.process_time_ns()
+        self.act()
+        return (time.process_time_ns() - began) / 1e9
 
 
 @dataclass(slots=True)
@@ -22,16 +44,16 @@ class Result:
 
 
 def alternate(
-    contenders: Sequence[Apart], rounds: int, between: Callable[[int], None] = lambda number: None
+    taking_part: Sequence[TakesPart], rounds: int, between: Callable[[int], None] = lambda number: None
 ) -> list[Result]:
-    """Each contender once a round, another one first each time; ``between`` runs before each round."""
-    results = {contender.name: Result(contender.name) for contender in contenders}
+    """Each once a round, another one first each time; ``between`` runs before each round."""
+    results = [Result(one.name) for one in taking_part]
     for number in range(rounds):
         between(number)
-        first = number % len(contenders)
-        for contender in (*contenders[first:], *contenders[:first]):
-            results[contender.name].seconds.append(contender.sweep())
-    return list(results.values())
+        for place in range(len(taking_part)):
+            turn = (place + number) % len(taking_part)
+            results[turn].seconds.append(taking_part[turn].sweep())
+    return results
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:

@@ -9,8 +9,13 @@ from collections.abc import Sequence
 
 import recorded
 from contenders import Apart, contenders, processes_needed
+from encoding import encoding
+from residence import residence
 from rounds import Result, alternate, spread, table
+from starting import starting
 from trees import Tree, move, real_trees, recorded_trees
+
+_FEW = 10
 
 
 def main() -> None:
@@ -26,6 +31,11 @@ def main() -> None:
         print(f"RLIMIT_NOFILE is small: everyone shares the cgroups among {processes} processes\n")
     with recorded_trees(cgroups, processes) as trees:
         sweeps(trees, rounds)
+        encoding(trees, rounds)
+    with recorded_trees(cgroups, 1) as [tree]:
+        residence(tree)
+    with recorded_trees(_FEW, 1) as [tree]:
+        starting(tree, rounds)
     try:
         with real_trees(cgroups, processes) as trees:
             real_sweeps(trees, rounds)
