@@ -31,10 +31,10 @@ def _expression(glob: str) -> str:
         "(?:/[^/]+)*" if segment == "**" else "/" + _segment(segment) for segment in segments
     )
     try:
-        re.compile(expression)
+        spans_all = re.compile(expression).fullmatch("")
     except re.error as error:
         raise BadGlobError(f"{glob!r} cannot be read: {error.msg}") from error
-    return expression
+    return f"{expression}|/" if spans_all else expression
 
 
 def _segment(segment: str) -> str:
