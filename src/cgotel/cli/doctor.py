@@ -39,7 +39,7 @@ def command(config_path: str | None, form: str) -> None:
 
 def _text(findings: Sequence[Finding]) -> bytes:
     on_terminal = sys.stdout.isatty()
-    width = os.get_terminal_size(sys.stdout.fileno()).columns if on_terminal else _WIDTH
+    width = screen.size(sys.stdout)[0] if on_terminal else _WIDTH
     paint = screen.paint if on_terminal and screen.coloured() else screen.plain
     encoding = sys.stdout.encoding
     return encodable(report.text(findings, max(width, _NARROWEST), paint), encoding).encode(encoding)

@@ -84,17 +84,22 @@ def _take(sweeper: Sweeper, interval: float | None) -> _Taken:
 def _existing(paths: Sequence[str], taken: _Taken, mount: str | None) -> frozenset[str]:
     """The paths from the cgroup root; one that was not read ends the command."""
     found = {path_of(reading.entity) for reading in taken.sweep.readings}
-    reasons = {status.name: status.reason for status in taken.sources}
     asked_for = frozenset(_from_root(path, mount) for path in paths)
     for path in sorted(asked_for - found):
         if mount is None:
             fail("no cgroup v2 hierarchy is mounted")
-        if path in reasons:
-            fail(f"{path}: {reasons[path]}")
-        if os.path.isdir(mount + path):
-            fail(f"{path}: left out by [collectors.cgroup] or by [agent] max_series")
-        fail(f"{path}: no such cgroup in {mount}")
+        fail(f"{path}: {_why_not_read(path, mount)}")
     return asked_for
+
+
+def _why_not_read(path: str, mount: str) -> str:
+    try:
+        os.close(os.open(mount + path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except (FileNotFoundError, NotADirectoryError):
+        return f"no such cgroup in {mount}"
+    except OSError as error:
+        return str(error.strerror)
+    return "left out by [collectors.cgroup] or by [agent] max_series"
 
 
 def _from_root(path: str, mount: str | None) -> str:
@@ -111,7 +116,7 @@ def _table(taken: _Taken, output: str) -> bytes:
     from cgotel.outputs.text import encodable
 
     on_terminal = output == STANDARD_OUTPUT and sys.stdout.isatty()
-    width = os.get_terminal_size(sys.stdout.fileno()).columns if on_terminal else None
+    width = screen.size(sys.stdout)[0] if on_terminal else None
     paint = screen.paint if on_terminal and screen.coloured() else screen.plain
     summary = summarize(taken.sweep, taken.before, taken.only)
     lines = frame(summary, summary.rows, losses(taken.sources), width, paint)

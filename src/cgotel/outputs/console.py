@@ -14,7 +14,7 @@ from cgotel.hookspecs import hookimpl
 from cgotel.losses import Loss, losses
 from cgotel.model import Event, Sweep
 from cgotel.outputs.frame import event_line, frame
-from cgotel.outputs.screen import Said, Screen, coloured, is_screen, paint, plain
+from cgotel.outputs.screen import Said, Screen, coloured, is_screen, paint, plain, size
 from cgotel.outputs.summary import Summary, summarize
 from cgotel.outputs.table import Paint
 from cgotel.outputs.text import clip, encodable
@@ -69,14 +69,14 @@ class ConsoleOutput(Output):
     def close(self, timeout_s: float = 5.0) -> None:
         """Give the terminal back as it was, with the last frame left on it."""
         if self._screen is not None and self._summary is not None:
-            width, _ = self._screen.size()
+            width, _ = size(self._stream)
             self._screen.leave(self._encodable([*self._frame(self.config.rows, width), *self._said.lines]))
 
     def _redraw(self, screen: Screen) -> None:
         """As many rows as the terminal has lines for; the first of them are held back most."""
         if self._summary is None:
             return
-        width, height = screen.size()
+        width, height = size(self._stream)
         said = [clip(line, width) for line in self._said.lines]
         lines = self._frame(self.config.rows, width)
         beyond = len(lines) + len(said) - height

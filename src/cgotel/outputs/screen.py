@@ -20,6 +20,12 @@ def is_screen(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
+def size(stream: TextIO) -> tuple[int, int]:
+    """Columns and lines of the terminal behind a stream, as they are now; one that has none says 0."""
+    columns, lines = os.get_terminal_size(stream.fileno())
+    return columns or 80, lines or 24
+
+
 def coloured() -> bool:
     """Whether colours are wanted: not with NO_COLOR (no-color.org)."""
     return not os.environ.get("NO_COLOR")
@@ -60,11 +66,6 @@ class Screen:
         self._said = said
         self._handlers: list[logging.StreamHandler[Any]] = []
         self._entered = False
-
-    def size(self) -> tuple[int, int]:
-        """Columns and lines, as they are now."""
-        columns, lines = os.get_terminal_size(self._stream.fileno())
-        return max(columns, 1), max(lines, 1)
 
     def draw(self, lines: Iterable[str]) -> None:
         """Show these lines and nothing else."""

@@ -91,6 +91,15 @@ def test_a_container_with_a_cgroup_namespace_of_its_own(cgotel, tree):
     assert "own cgroup namespace" in text
 
 
+def test_what_may_not_be_read_is_named(cgotel, tree):
+    (tree.mount / SERVICE[1:] / "memory.max").chmod(0)
+    done = cgotel("doctor", "--format", "json", privileged=False)
+    [finding] = [f for f in findings(done) if f["check"] == "permissions"]
+    assert (finding["level"], finding["affected"]) == ("lost", ["memory.max"])
+    assert "in 1 of 6 cgroups" in finding["text"]
+    assert done.returncode == 1
+
+
 def test_no_cgroup_v2_at_all(cgotel, tree, tmp_path):
     done = cgotel("doctor", "--format", "json", env={**tree.environment, "HOST_SYS": str(tmp_path / "none")})
     [finding] = [f for f in findings(done) if f["check"] == "hierarchy"]

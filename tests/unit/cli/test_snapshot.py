@@ -137,6 +137,14 @@ def test_a_cgroup_that_the_configuration_leaves_out_is_one_line(cgotel, tmp_path
     assert_one_line(done, SERVICE, "[collectors.cgroup]")
 
 
+def test_a_cgroup_that_may_not_be_looked_into_is_one_line(cgotel, tree):
+    folder = tree.mount / SERVICE[1:]
+    folder.chmod(0)
+    done = cgotel("snapshot", SERVICE, privileged=False)
+    folder.chmod(0o755)
+    assert_one_line(done, SERVICE, "Permission denied")
+
+
 def test_a_hostile_path_is_shown_as_its_escape(cgotel):
     assert_one_line(cgotel("snapshot", "/a\x1b[2J\nb"), r"/a\x1b[2J\nb")
 

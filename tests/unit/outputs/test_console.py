@@ -120,6 +120,13 @@ def test_a_frame_has_no_more_lines_than_the_terminal():
         assert "a0.service" in frame[6]
 
 
+def test_a_terminal_that_does_not_know_its_size_is_taken_for_a_common_one():
+    terminal = Terminal(0, 0)
+    ConsoleOutput(ConsoleConfig(), terminal.stream).write(swept(0))
+    [frame] = frames_of(terminal.received())
+    assert "web.service" in frame[-1]
+
+
 def test_a_terminal_of_one_line_shows_one():
     terminal = Terminal(20, 1)
     ConsoleOutput(ConsoleConfig(), terminal.stream).write(swept(0))
