@@ -132,6 +132,7 @@ class CgroupCollector(Collector):
                     "boot with systemd.unified_cgroup_hierarchy=1, or set HOST_CGROUP to its mount",
                 )
             )
+        self._slow_due_ns = 0
         try:
             directories = Descriptors.raised(self.config.keep_open_files + _MOST_CGROUPS)
             self._descriptors = directories.part(self.config.keep_open_files)

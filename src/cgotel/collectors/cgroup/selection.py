@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _PARTS = re.compile(r"\[(?P<negated>!?)(?P<members>[^\]]+)\]|.", re.DOTALL)
-_CLASS_ESCAPES = {ord(char): f"\\{char}" for char in "\\^["}
+_MEMBERS = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
 
 class BadGlobError(ValueError):
@@ -27,10 +27,8 @@ def _expression(glob: str) -> str:
     if not glob.startswith(("/", "**")):
         raise BadGlobError(f"{glob!r} must begin with '/' (a path from the cgroup root) or '**'")
     segments = glob.removeprefix("/").rstrip("/").split("/")
-    expression = "".join(
-        "(?:/[^/]+)*" if segment == "**" else "/" + _segment(segment) for segment in segments
-    )
     try:
+        expression = "".join(map(_segment, segments))
         spans_all = re.compile(expression).fullmatch("")
     except re.error as error:
         raise BadGlobError(f"{glob!r} cannot be read: {error.msg}") from error
@@ -38,17 +36,24 @@ def _expression(glob: str) -> str:
 
 
 def _segment(segment: str) -> str:
-    return "".join(_part(part) for part in _PARTS.finditer(segment))
+    if segment == "**":
+        return "(?:/[^/]+)*"
+    return "/" + _PARTS.sub(_part, segment)
 
 
 def _part(part: re.Match[str]) -> str:
     text, members = part.group(), part.group("members")
     if members is not None:
         negated = "^/" if part.group("negated") else ""
-        return f"[{negated}{members.translate(_CLASS_ESCAPES)}]"
+        return f"[{negated}{_MEMBERS.sub(_escaped, members)}]"
     if text == "[":
-        return text  # without its ']': re.compile says so
+        raise re.error("'[' without ']'")
     return {"*": "[^/]*", "?": "[^/]"}.get(text) or re.escape(text)
+
+
+def _escaped(member: re.Match[str]) -> str:
+    """One member of a ``[...]``, or a range of them: nothing else has a meaning there."""
+    return "-".join(map(re.escape, filter(None, member.groups())))
 
 
 class Selection:

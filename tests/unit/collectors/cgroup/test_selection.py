@@ -30,6 +30,8 @@ paths = st.lists(names, min_size=1, max_size=4).map(lambda parts: "/" + "/".join
         ("/[.]x", ["/.x"], ["/ax"]),
         ("/[^a]", ["/^", "/a"], ["/b"]),
         ("/[\\]", ["/\\"], ["/a"]),
+        ("/[[&&||~~]", ["/[", "/&", "/|", "/~"], ["/a"]),
+        ("/[a-c-]", ["/b", "/-"], ["/d"]),
         ("/a]", ["/a]"], ["/a"]),
         ("/a+(b)|{c}$", ["/a+(b)|{c}$"], ["/aab", "/c"]),
         ("/a/", ["/a"], ["/a/b"]),
@@ -46,7 +48,8 @@ def test_a_glob_matches_paths_segment_by_segment(glob: str, matching: list[str],
 
 
 @pytest.mark.parametrize(
-    "glob", ["", "a", "*", "*.service", "system.slice/x", "/[", "/[]", "/a[b", "/[b-a]", "/[!b-a]"]
+    "glob",
+    ["", "a", "*", "*.service", "system.slice/x", "/[", "/[]", "/a[b", "/[*", "/[ab*", "/[b-a]", "/[!b-a]"],
 )
 def test_a_glob_that_cannot_be_meant_says_which_and_why(glob: str) -> None:
     with pytest.raises(BadGlobError, match=r"'.*' (must begin|cannot be read)"):
