@@ -24,8 +24,16 @@ def check(facts: Facts) -> Iterator[Finding]:
         yield Finding(CHECK, Level.NOTE, f"not here: {', '.join(others)}; few hosts need them")
     withheld = {name: facts.withheld(name) for name in MAIN_CONTROLLERS}
     for name, paths in withheld.items():
-        if paths:
-            yield _withheld(name, paths)
+        inside = tuple(path for path in paths if _in_a_unit(path))
+        if between := tuple(path for path in paths if path not in inside):
+            yield _withheld(name, between)
+        if inside:
+            yield Finding(
+                CHECK,
+                Level.NOTE,
+                f"{name} is not enabled inside {_count(inside)}, measured as a whole each",
+                affected=inside,
+            )
     if not any(withheld.values()) and not any(name in facts.missing for name in MAIN_CONTROLLERS):
         yield Finding(CHECK, Level.OK, f"{', '.join(MAIN_CONTROLLERS)} reach every cgroup")
 
@@ -68,6 +76,11 @@ def _withheld(controller: str, paths: tuple[str, ...]) -> Finding:
         f"daemon-reexec; without systemd write +{controller} to cgroup.subtree_control, from the root down",
         paths,
     )
+
+
+def _in_a_unit(path: str) -> bool:
+    """Whether a cgroup is a service or scope, or lies in one: what it does below is its own affair."""
+    return any(name.endswith((".service", ".scope")) for name in path.split("/"))
 
 
 def _count(paths: tuple[str, ...]) -> str:

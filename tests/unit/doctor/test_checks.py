@@ -114,6 +114,12 @@ class TestControllers:
         assert found.affected == ("/a",)  # what lies below lacks it for that reason
         assert "DefaultMemoryAccounting=yes" in found.remedy
 
+    def test_inside_a_unit_it_is_a_note_for_the_unit_is_measured(self):
+        tree = (root(*ALL), Cgroup("/system.slice/udevd.service", ALL, ALL - {"memory"}, True))
+        found = only(controllers, facts(cgroups=tree), Level.NOTE)
+        assert found.text == "memory is not enabled inside one cgroup, measured as a whole each"
+        assert found.affected == ("/system.slice/udevd.service",)
+
     def test_a_leaf_withholds_nothing(self):
         assert levels(controllers, GOOD) == [Level.OK]
 
