@@ -27,9 +27,11 @@ PART = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 
 def instruments() -> list[Instrument]:
-    """Every metric that any built-in collector, with everything switched on, and the agent may send."""
-    found = {instrument.name: instrument for instrument in self_metrics.INSTRUMENTS}
-    for kind in plugins.load(environ={plugins.RESCUE: "none"}).collectors.values():
+    """Every metric that the agent, its outputs, or any collector with all switched on may send."""
+    registry = plugins.load(environ={plugins.RESCUE: "none"})
+    sent_by_outputs = [instrument for kind in registry.outputs.values() for instrument in kind.instruments]
+    found = {instrument.name: instrument for instrument in (*self_metrics.INSTRUMENTS, *sent_by_outputs)}
+    for kind in registry.collectors.values():
         switches = {field.name: True for field in msgspec.structs.fields(kind.Config) if field.type is bool}
         for instrument in kind(kind.Config(**switches), Roots()).instruments:
             assert found.setdefault(instrument.name, instrument) == instrument, "one name, two metrics"
