@@ -35,13 +35,15 @@ limit of `max` has none either.
 def document() -> str:
     """The whole page."""
     parts = [INTRODUCTION]
-    for name, kind in plugins.load(environ={plugins.RESCUE: "none"}).collectors.items():
+    registry = plugins.load(environ={plugins.RESCUE: "none"})
+    for name, kind in registry.collectors.items():
         parts += [
             f"## Collector `{name}`",
             f"{_needs(kind)}",
             _table(kind(kind.Config(), Roots()).instruments),
         ]
-    parts += ["## The agent itself", _table(self_metrics.INSTRUMENTS)]
+    outputs = [i for kind in registry.outputs.values() for i in kind(kind.Config()).instruments]
+    parts += ["## The agent itself", _table((*self_metrics.INSTRUMENTS, *outputs))]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,8 +1,7 @@
 """Which limit is in force for a workload, who sets it, and how hard it is pressed.
 
-    python examples/library.py nginx.service
-    python examples/library.py 4f2a91c0d7e3        # a container's id, or how it begins
-    python examples/library.py /system.slice       # a path from the cgroup root
+Give it a unit (`nginx.service`), a container's id or how it begins (`4f2a91c0d7e3`), or a path from
+the cgroup root (`/system.slice`); without one it tells of the root.
 """
 
 import sys

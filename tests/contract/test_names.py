@@ -29,7 +29,9 @@ PART = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 def instruments() -> list[Instrument]:
     """Every metric that the agent, its outputs, or any collector with all switched on may send."""
     registry = plugins.load(environ={plugins.RESCUE: "none"})
-    sent_by_outputs = [instrument for kind in registry.outputs.values() for instrument in kind.instruments]
+    sent_by_outputs = [
+        instrument for kind in registry.outputs.values() for instrument in kind(kind.Config()).instruments
+    ]
     found = {instrument.name: instrument for instrument in (*self_metrics.INSTRUMENTS, *sent_by_outputs)}
     for kind in registry.collectors.values():
         switches = {field.name: True for field in msgspec.structs.fields(kind.Config) if field.type is bool}

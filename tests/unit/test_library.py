@@ -1,11 +1,11 @@
 """A few lines of Python find one cgroup by any of its names."""
 
 import pytest
-from cgotel.testing import tree
 
 import cgotel
 from cgotel.contract import Unavailable
 from cgotel.kernel.roots import Roots
+from cgotel.testing import tree
 
 ID = "4f2a91c0d7e3" * 5 + "abcd"
 

@@ -32,7 +32,10 @@ BROKEN = {
         "from cgotel import hookimpl\n@hookimpl\ndef cgotel_collectors():\n    return [int]",
         "must return subclasses of Collector",
     ),
-    "returns an instance": (GOOD.replace("[Good]", "[Good(None, None)]"), "must return subclasses of Collector"),
+    "returns an instance": (
+        GOOD.replace("[Good]", "[Good(None, None)]"),
+        "must return subclasses of Collector",
+    ),
     "has no name": (GOOD.replace('name = "good"', "pass"), "has no name"),
     "takes a name that is taken": (GOOD.replace('"good"', '"cgroup"'), "is offered twice"),
     "uses an unknown hook": (

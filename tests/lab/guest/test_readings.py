@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from cgotel.testing import sweep
 from tests.lab.guest.cgroups import MOUNT, Cgroup
 from tests.lab.guest.sweeps import Sweeps, raw
 
 from cgotel.collectors.host import HostCollector
 from cgotel.collectors.pressure import PressureCollector
 from cgotel.kernel.roots import Roots
+from cgotel.testing import sweep
 
 # What the kernel prints and no row reports: said here, so that a new key is noticed.
 UNREPORTED = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cgotel import __version__
 from cgotel.contract import Output, Roots
 from cgotel.hookspecs import hookimpl
-from cgotel.model import Event, Point, Sweep
+from cgotel.model import Event, Instrument, Point, Sweep
 from cgotel.outputs.otlp.settings import OtlpConfig, Plan, Target, resolve
 
 if TYPE_CHECKING:
@@ -43,6 +43,12 @@ class OtlpOutput(Output):
         self._logs: Sender | None = None
         self._encoder: Encoder | None = None
         self._resources: Resources | None = None
+
+    @property
+    def instruments(self) -> tuple[Instrument, ...]:  # type: ignore[override]
+        from cgotel.outputs.otlp.points import INSTRUMENTS
+
+        return INSTRUMENTS
 
     def check(self) -> None:
         resolve(self.config, os.environ)
