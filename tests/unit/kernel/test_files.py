@@ -68,12 +68,12 @@ def test_a_file_beyond_64_mib_is_a_failure_with_a_reason_and_not_a_part_of_it(tm
 
 
 def test_a_list_of_processes_longer_than_one_read_is_whole(cgroup) -> None:
-    with processes(cgroup, 300) as pids, opened(cgroup) as fd:
+    with processes(cgroup, 800) as pids, opened(cgroup) as fd:
         file = KernelFile(fd, "cgroup.procs", formats.processes, None, Descriptors(1), many=True)
         for _ in range(3):
-            assert file.read() == formats.Processes(300, frozenset(pids))
+            assert file.read() == formats.Processes(800, frozenset(pids))
         file.close()
-    assert len(pids) == 300
+    assert len(pids) == 800
 
 
 def test_an_absent_file_is_silent_until_it_is_asked_again(tmp_path, directory) -> None:

@@ -61,8 +61,8 @@ class Picker:
     def __call__(self, columns: Columns[Series]) -> list[Number | None]:
         """The numbers of the sources in their order, None for what is not there."""
         wanted, values = columns
-        known = self._places.get(id(wanted))
-        if known is None or known[0] is not wanted:
+        known = self._places.get(id(wanted))  # which is kept, and so is the only one of this id
+        if known is None:
             names = [series.source for series in wanted]
             places = tuple([names.index(s) if s in names else None for s in self._sources])
             if len(self._places) >= _PLACES:

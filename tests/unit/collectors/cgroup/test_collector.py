@@ -10,6 +10,7 @@ from tests.unit.collectors.cgroup.sweeping import path_of
 from tests.unit.kernel.real import open_descriptors, remove
 
 from cgotel.collectors.cgroup import CgroupCollector, CgroupConfig
+from cgotel.collectors.cgroup.collector import LIMIT_FILES
 from cgotel.contract import State, Tick, Unavailable
 from cgotel.kernel import topology
 from cgotel.kernel.roots import Roots
@@ -130,6 +131,9 @@ def test_a_choice_of_cgroups_still_knows_the_limits_above_them(cgroups) -> None:
     assert set(readings) == {"/a/web.service"}
     assert readings["/a/web.service"].metric("cgroup.memory.effective_limit") == 9
     assert readings["/a/web.service"].attribute("cgroup.memory.effective_limit", "cgroup.limit.owner") == "/a"
+    read = {d.path: set(member.files) for d, member in cgroups.collector._members.items()}
+    assert read["/a"] == LIMIT_FILES
+    assert read["/a/web.service"] > LIMIT_FILES
     cgroups.configure(max_depth=1)
     assert set(cgroups.sweep()) == {"/", "/a", "/b"}
     cgroups.configure(kinds=("service",))
@@ -254,6 +258,22 @@ def test_the_machines_own_root_began_at_boot_and_has_no_cpu_full() -> None:
     assert root.value("cpu.pressure.some.total") is not None
     if os.stat(str(roots.cgroup)).st_ino == 1:  # and not the root of a cgroup namespace
         assert root.entity.began_ns == topology.boot_time_ns("/proc")
+
+
+def test_a_cgroup_that_vanishes_in_the_middle_of_a_sweep_has_no_reading_and_takes_no_other_along(
+    cgroup,
+) -> None:
+    for name in "abc":
+        (cgroup / name).mkdir()
+    collector = CgroupCollector(CgroupConfig(), Roots(cgroup=str(cgroup)))
+    collector.start()
+    assert len(list(collector.collect(Tick(0, 0)))) == 4
+    readings = collector.collect(Tick(1, 1))
+    assert path_of(next(readings)) == "/"
+    (cgroup / "b").rmdir()
+    assert {path_of(reading) for reading in readings} == {"/a", "/c"}
+    assert {path_of(reading) for reading in collector.collect(Tick(2, 2))} == {"/", "/a", "/c"}
+    collector.close()
 
 
 def test_hundreds_of_real_cgroups_made_and_removed_during_sweeps_lose_no_other(cgroup) -> None:

@@ -49,6 +49,12 @@ def test_a_rate_that_cannot_be_told_is_none_and_the_next_one_starts_afresh(
     assert cgroups.sweep(40)[f"/{WEB}"].value("cpu.usage") == 0.5
 
 
+def test_usage_is_not_averaged_over_what_was_not_seen(cgroups) -> None:
+    for second, content in ((0, cpu_stat(0, 0)), (10, ""), (20, cpu_stat(9_000_000, 0))):
+        cgroups.write({WEB: {"cpu.stat": content, "cgroup.events": "populated 1\n"}})
+        assert cgroups.sweep(second)[f"/{WEB}"].value("cpu.usage") is None
+
+
 def test_utilization_needs_a_limit_that_is_not_zero(cgroups) -> None:
     cgroups.write({WEB: {"cpu.stat": cpu_stat(0, 0), "cpuset.cpus.effective": "\n"}})
     cgroups.sweep(0)

@@ -56,3 +56,10 @@ def test_the_series_of_a_device_is_the_same_from_file_to_file() -> None:
         stat.parse(content) for content in (b"8:16 rbytes=1\n", b"8:0 rbytes=5\n8:16 rbytes=2\n")
     )
     assert second.wanted[1] is first.wanted[0]
+
+
+def test_more_devices_than_are_remembered_are_rows_all_the_same() -> None:
+    [stat] = [table for table in io.tables(CGROUP, str) if table.file == "io.stat"]
+    content = b"".join(b"8:%d rbytes=%d\n" % (number, number) for number in range(70_000))
+    for _ in range(2):
+        assert stat.parse(content).values == list(range(70_000))

@@ -131,6 +131,13 @@ def test_it_is_gone_when_the_kernel_says_so(cgroup, member_of) -> None:
 def test_a_process_set_counts_only_what_it_saw() -> None:
     processes = ProcessSet()
     assert (processes.starts, processes.exits) == (0, 0)
-    for now, starts, exits in [({1, 2}, 0, 0), ({1, 2}, 0, 0), ({2, 3, 4}, 2, 1), (set(), 2, 4), ({9}, 3, 4)]:
+    for now, starts, exits in [
+        ({1, 2}, 0, 0),
+        ({1, 2}, 0, 0),
+        ({2, 3}, 1, 1),
+        ({2, 4, 5}, 3, 2),
+        (set(), 3, 5),
+        ({9}, 4, 5),
+    ]:
         processes.update(frozenset(now))
         assert (processes.starts, processes.exits) == (starts, exits)

@@ -68,7 +68,9 @@ def test_on_a_hybrid_mount_that_is_the_cause(cgroups) -> None:
 
 def test_with_the_root_alone_what_only_others_have_is_no_fault(cgroups) -> None:
     cgroups.sweep()
-    assert statuses(cgroups)["memory.max"].reason == "only cgroups below the root have it, and there is none"
+    said = statuses(cgroups)
+    assert said["memory.max"].reason == "only cgroups below the root have it, and there is none"
+    assert said["cpu.stat.local"].reason == "needs Linux 6.6"
 
 
 def test_a_file_that_is_denied_in_one_cgroup_is_not_ok_because_another_can_be_read(cgroups) -> None:
