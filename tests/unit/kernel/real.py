@@ -89,9 +89,10 @@ def no_descriptor_left() -> Iterator[None]:
 
 
 def open_descriptors() -> set[str]:
-    """The descriptors of this process, each with what it stands for."""
+    """The files that this process has open; sockets and pipes, which other threads own, left out."""
     links = Path("/proc/self/fd")
-    return {f"{fd}: {os.readlink(links / fd)}" for fd in os.listdir(links) if os.path.lexists(links / fd)}
+    opened = {fd: os.readlink(links / fd) for fd in os.listdir(links) if os.path.lexists(links / fd)}
+    return {f"{fd}: {target}" for fd, target in opened.items() if target.startswith("/")}
 
 
 def _mount() -> Path:
