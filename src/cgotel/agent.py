@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -47,18 +47,15 @@ class Agent:
 
         A beat that was missed is left out.
         """
-        due_ns = self._clock().monotonic_ns
+        self.follow(self._beats(stop))
+
+    def follow(self, triggers: Iterable[object]) -> None:
+        """Sweep once for each trigger until there is none any more or the last output has ended."""
         try:
-            while not stop.is_set():
+            for _ in triggers:
                 self.sweep()
                 if not self._outputs:
                     break
-                due_ns += self._interval_ns
-                late_ns = self._clock().monotonic_ns - due_ns
-                if late_ns > 0:
-                    due_ns += (late_ns // self._interval_ns + 1) * self._interval_ns
-                    log.warning("a sweep took longer than the interval of %g s", self._interval_ns / 1e9)
-                stop.wait(max(0, due_ns - self._clock().monotonic_ns) / 1e9)
         finally:
             self.close()
 
@@ -89,6 +86,17 @@ class Agent:
         for output in self._outputs:
             self._guarded(output, partial(output.close, CLOSE_TIMEOUT_S))
         self._sweeper.close()
+
+    def _beats(self, stop: threading.Event) -> Iterator[None]:
+        due_ns = self._clock().monotonic_ns
+        while not stop.is_set():
+            yield
+            due_ns += self._interval_ns
+            late_ns = self._clock().monotonic_ns - due_ns
+            if late_ns > 0:
+                due_ns += (late_ns // self._interval_ns + 1) * self._interval_ns
+                log.warning("a sweep took longer than the interval of %g s", self._interval_ns / 1e9)
+            stop.wait(max(0, due_ns - self._clock().monotonic_ns) / 1e9)
 
     def _guarded(self, output: Output, act: Callable[[], T]) -> T | None:
         try:

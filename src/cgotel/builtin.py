@@ -5,5 +5,6 @@ MODULES = (
     "cgotel.collectors.host",
     "cgotel.collectors.pressure",
     "cgotel.outputs.console",
+    "cgotel.outputs.influx",
     "cgotel.outputs.otlp",
 )

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import signal
+import sys
+
+if "telegraf" in sys.argv[1:]:
+    # Telegraf may signal its child at any moment, and the default action is to end it. So they wait
+    # until the command has a handler for them, from before everything that takes long to import.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2))
 
 import click
 
 from cgotel import __version__
 
-COMMANDS = ("agent", "config", "doctor", "plugins", "snapshot")
+COMMANDS = ("agent", "config", "doctor", "plugins", "snapshot", "telegraf")
 
 USAGE_STATUS = 2
 

@@ -1,0 +1,60 @@
+"""``cgotel telegraf``: the child that Telegraf's ``inputs.execd`` starts."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+import msgspec
+
+from cgotel import __version__
+from cgotel.agent import Agent
+from cgotel.cli.common import assembled
+from cgotel.cli.telegraf_log import log_to_telegraf
+from cgotel.cli.triggers import Triggers
+from cgotel.outputs.influx import InfluxConfig, InfluxOutput
+from cgotel.outputs.pipe import claim_standard_output
+from cgotel.sweeper import Sweeper
+
+log = logging.getLogger(__name__)
+
+_INTERVAL_SHARE = 0.5  # of the own interval, for a batch to be taken in
+
+
+@click.command()
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, 86400),
+    help='Seconds between batches of its own accord, for `signal = "none"`.',
+)
+@click.option("--once", is_flag=True, help="One batch, then stop.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell more on standard error.")
+@click.pass_obj
+def command(config_path: str | None, interval: float | None, once: bool, verbose: bool) -> None:
+    """A batch of line protocol for Telegraf, whenever inputs.execd asks for one.
+
+    A newline on standard input, SIGHUP, SIGUSR1 and SIGUSR2 each ask for a batch, whatever `signal`
+    Telegraf has in its configuration. The end of standard input and SIGTERM end it.
+    """
+    triggers = () if once else Triggers(interval)
+    descriptor = claim_standard_output()
+    log_to_telegraf(verbose)
+    assembly = assembled(config_path)
+    settings = assembly.configuration.outputs[InfluxOutput.name]
+    assert isinstance(settings, InfluxConfig)
+    if interval is not None:
+        shortened = min(settings.write_timeout, interval * _INTERVAL_SHARE)
+        settings = msgspec.structs.replace(settings, write_timeout=shortened)
+    output = InfluxOutput(settings, descriptor)
+    output.start()
+    agent = assembly.configuration.agent
+    sweeper = Sweeper(assembly.collectors(), agent.max_series)
+    log.info("cgotel %s: %s", __version__, _when(once, interval))
+    Agent(sweeper, [output], interval or agent.interval).follow((None,) if once else triggers)
+
+
+def _when(once: bool, interval: float | None) -> str:
+    if once:
+        return "one batch"
+    own = "" if interval is None else f", and every {interval:g} s"
+    return f"a batch for each line on standard input, SIGHUP, SIGUSR1 and SIGUSR2{own}"
