@@ -15,7 +15,7 @@ import click
 
 from cgotel import __version__
 
-COMMANDS = ("agent", "config", "doctor", "plugins", "snapshot", "telegraf")
+COMMANDS = ("agent", "collectd-config", "config", "doctor", "plugins", "snapshot", "telegraf")
 
 USAGE_STATUS = 2
 
@@ -29,7 +29,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"cgotel.cli.{name}")
+        module = importlib.import_module(f"cgotel.cli.{name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

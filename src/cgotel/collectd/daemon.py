@@ -77,7 +77,7 @@ def advice(missing: Iterable[str]) -> str:
     remedy = (
         "name collectd's own file in TypesDB as well: where one is named, it is not read by itself"
         if stock
-        else 'add the file cgotel.types.db to TypesDB: TypesDB "/usr/share/collectd/types.db" ".../cgotel.types.db"'
+        else "name cgotel.types.db in TypesDB, after collectd's own file"
     )
     return f"no TypesDB holds {', '.join(names)}; values of these types are left out; {remedy}"
 
