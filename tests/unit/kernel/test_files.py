@@ -49,9 +49,10 @@ def test_a_file_of_any_size_is_read_whole_while_it_grows_and_shrinks(
     file.close()
 
 
-def test_a_file_is_not_parsed_again_until_its_bytes_change(tmp_path, directory) -> None:
+@pytest.mark.parametrize("budget", [0, 1])
+def test_a_file_is_not_parsed_again_until_its_bytes_change(tmp_path, directory, budget) -> None:
     parsed = []
-    file = kernel_file(directory, "memory.max", parse=lambda data: parsed.append(data) or data)
+    file = kernel_file(directory, "memory.max", budget, parse=lambda data: parsed.append(data) or data)
     for content in (b"max\n", b"max\n", b"1\n", b"1\n", b"max\n"):
         (tmp_path / "memory.max").write_bytes(content)
         assert file.read() == content
@@ -86,6 +87,16 @@ def test_an_absent_file_is_silent_until_it_is_asked_again(tmp_path, directory) -
     assert file.read() == b"1\n"
     assert file.state is State.OK
     file.close()
+
+
+def test_a_file_that_comes_back_as_it_was_is_read_and_not_taken_for_unchanged(tmp_path, directory) -> None:
+    file = kernel_file(directory, "memory.max", budget=0)
+    for _ in range(2):
+        (tmp_path / "memory.max").write_bytes(b"1\n")
+        file.retry()
+        assert file.read() == b"1\n"
+        (tmp_path / "memory.max").unlink()
+        assert file.read() is None
 
 
 def test_a_file_without_the_right_to_read_it_is_denied(tmp_path, directory) -> None:
