@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import click
 import msgspec
@@ -10,9 +11,9 @@ import msgspec
 from cgotel import __version__
 from cgotel.agent import Agent
 from cgotel.cli.common import assembled
-from cgotel.cli.telegraf_log import log_to_telegraf
+from cgotel.cli.telegraf_log import hang_up, log_to_telegraf
 from cgotel.cli.triggers import Triggers
-from cgotel.outputs.influx import InfluxConfig, InfluxOutput
+from cgotel.outputs.influx import LINGER_S, InfluxConfig, InfluxOutput
 from cgotel.outputs.pipe import claim_standard_output
 from cgotel.sweeper import Sweeper
 
@@ -51,6 +52,8 @@ def command(config_path: str | None, interval: float | None, once: bool, verbose
     sweeper = Sweeper(assembly.collectors(), agent.max_series)
     log.info("cgotel %s: %s", __version__, _when(once, interval))
     Agent(sweeper, [output], interval or agent.interval).follow((None,) if once else triggers)
+    hang_up()
+    time.sleep(LINGER_S)
 
 
 def _when(once: bool, interval: float | None) -> str:

@@ -37,6 +37,19 @@ def log_to_telegraf(verbose: bool) -> None:
     sys.excepthook = _uncaught
 
 
+def hang_up() -> None:
+    """Let the reader of standard error see its end while this process is still there.
+
+    Telegraf reports an error when its child ends in the middle of a read.
+    """
+    for handler in logging.root.handlers[:]:
+        logging.root.removeHandler(handler)
+        handler.close()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+
+
 class _Handler(logging.Handler):
     """Writes each record as one line that Telegraf takes for its level."""
 
@@ -56,6 +69,12 @@ class _Handler(logging.Handler):
             self._dropped += 1
         except Exception:  # a log line must never end what it tells of
             self._dropped += 1
+
+    def close(self) -> None:
+        if self._descriptor > 2:
+            os.close(self._descriptor)
+            self._descriptor = 2
+        super().close()
 
 
 class _Printed(io.RawIOBase):

@@ -25,7 +25,7 @@ _DROPPED = DROPPED_BATCHES.series(DROPPED_BATCHES.name)
 _INVALID = INVALID_POINTS.series(INVALID_POINTS.name)
 
 LINGER_S = 0.3
-"""Telegraf stops reading when its child ends: what it printed just before would be lost."""
+"""How long to stay after the last line: Telegraf stops reading as soon as its child has ended."""
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,8 @@ class InfluxConfig(Settings, frozen=True):
 class InfluxOutput(Output):
     """One batch a sweep, composed whole and then written; an event at once.
 
-    ``descriptor`` is where it writes; without one it takes standard output for itself at its start.
+    ``descriptor`` is where it writes; without one it takes standard output for itself at its start,
+    and lets its reader come to the end before it is closed.
     """
 
     name = "influx"
@@ -81,8 +82,9 @@ class InfluxOutput(Output):
         pipe, self._pipe = self._pipe, None
         if pipe is not None:
             pipe.finish(min(timeout_s, self.config.write_timeout))
-            time.sleep(min(timeout_s, LINGER_S))
             pipe.close()
+            if self._descriptor is None:
+                time.sleep(min(timeout_s, LINGER_S))
 
     def _write(self, text: str) -> None:
         assert self._pipe is not None, "write() before start()"

@@ -9,16 +9,10 @@ from tests.unit.outputs.sweeps import NOON_NS, cgroup, reading, sweep
 
 from cgotel.contract import SourceStatus, State
 from cgotel.model import Event, Severity
-from cgotel.outputs import influx
 from cgotel.outputs.influx import InfluxConfig, InfluxOutput
 
 WEB = cgroup("/system.slice/web.service")
 SWEEP = sweep(reading(WEB, {"memory.current": 4096}))
-
-
-@pytest.fixture(autouse=True)
-def no_linger(monkeypatch):
-    monkeypatch.setattr(influx, "LINGER_S", 0)
 
 
 @pytest.fixture
