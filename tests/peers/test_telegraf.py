@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -10,8 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.peers import telegraf as telegraf_build
+from tests.peers.agent_process import INTERVAL_MS, Agent
 from tests.peers.collector_process import Collector
-from tests.peers.kernel_tree import CONTAINER, CONTAINER_ID, SERVICE, SLICE, KernelTree
+from tests.peers.kernel_tree import CONTAINER, CONTAINER_ID, HOST_NAME, SERVICE, SLICE, KernelTree
+from tests.peers.pins import ROOT
 from tests.peers.telegraf_process import LIMIT_S, Telegraf, cgroups, execd, quoted
 from tests.peers.waiting import eventually, until_read
 from tests.unit.outputs.parsed_lines import Line, parsed
@@ -239,3 +242,51 @@ def test_through_its_opentelemetry_output_into_the_collector(
         if point.name == "cgotel_cgroup_memory.current" and point.attributes.get("path") == CONTAINER
     }
     assert values == {300 << 20}
+
+
+@pytest.mark.parametrize(
+    ("file", "places"),
+    [
+        ("cgotel.conf", {}),
+        ("cgotel-container.conf", {"HOST_PROC": "proc", "HOST_SYS": "sys", "HOST_ETC": "etc"}),
+    ],
+)
+def test_the_configurations_work_as_they_stand(
+    executable: Path, tmp_path: Path, tree: KernelTree, file: str, places: dict[str, str]
+) -> None:
+    """But for where cgotel is installed, and where the host's trees are mounted."""
+    inputs = (ROOT / "telegraf" / file).read_text("utf-8")
+    assert '"/opt/cgotel/bin/cgotel"' in inputs
+    inputs = inputs.replace("/opt/cgotel/bin/cgotel", str(Path(sys.executable).with_name("cgotel")))
+    environment = {} if places else tree.environment
+    for variable, place in places.items():
+        assert f"{variable}=/host/{place}" in inputs
+        inputs = inputs.replace(f"/host/{place}", str(tree.path("/").parent / place))
+    with Telegraf(executable, tmp_path / "telegraf", environment, inputs) as telegraf:
+        lines = telegraf.lines(lambda lines: "cgotel_source" in measurements(lines))
+        assert telegraf.errors == []
+    [host] = {line.tags["host_name"] for line in lines if line.measurement == "cgotel_host"}
+    assert host == HOST_NAME
+
+
+def test_with_types_by_way_of_otlp(executable: Path, tmp_path: Path, tree: KernelTree) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    inputs = (ROOT / "telegraf/opentelemetry.conf").read_text("utf-8")
+    assert '"127.0.0.1:4317"' in inputs
+    inputs = inputs.replace("127.0.0.1:4317", address)
+    otlp = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{address}",
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+        "OTEL_METRIC_EXPORT_INTERVAL": str(INTERVAL_MS),
+    }
+    with (
+        Telegraf(executable, tmp_path / "telegraf", {}, inputs) as telegraf,
+        Agent(tmp_path / "agent", {**tree.environment, **otlp}),
+    ):
+        lines = telegraf.lines(lambda lines: "container.cpu.time" in measurements(lines))
+    times = [line for line in lines if line.measurement == "container.cpu.time"]
+    modes = {
+        line.tags["cpu.mode"]: line.fields for line in times if line.tags["container.id"] == CONTAINER_ID
+    }
+    assert {mode: fields["counter"] for mode, fields in modes.items()} == {"user": 5.0, "system": 2.5}
