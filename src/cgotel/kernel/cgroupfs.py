@@ -53,6 +53,13 @@ class CgroupDirectory:
         """Whether this is the kernel's own root, and not that of a cgroup namespace or a subtree."""
         return self.id == _ROOT_ID
 
+    def names(self) -> frozenset[str] | None:
+        """Names of the files and directories in it; None where it cannot be listed."""
+        try:
+            return frozenset(os.listdir(self.fd))
+        except OSError:
+            return None
+
     def child_path(self, name: str) -> str:
         """The path of a child, from the cgroup root."""
         return f"/{name}" if self.parent is None else f"{self.path}/{name}"
@@ -108,6 +115,8 @@ class CgroupTree:
             found = _subdirectories(directory)
         except OSError as error:
             self.unopened[directory.path] = error  # what is known of its children stays
+            return
+        if not found and not directory.children:
             return
         for name in [name for name, child in directory.children.items() if found.get(name) != child.id]:
             self._forget(directory.children.pop(name), gone)

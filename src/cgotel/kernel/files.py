@@ -8,6 +8,7 @@ about four times the work. `Descriptors` is the budget between the two.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from cgotel.kernel.source import State, state_of
 
 T = TypeVar("T")
 
-_FIRST_SIZE = 1024
+_FIRST_SIZE = 256
 _LARGEST = 64 * 1024 * 1024
 _SPARE = 64  # descriptors left to sockets, logs and libraries
 
@@ -25,7 +26,7 @@ _pread = os.pread
 
 
 class Descriptors:
-    """How many descriptors may be kept open between sweeps."""
+    """How many descriptors may be kept open between sweeps; ``free`` is below 0 while one more is open."""
 
     __slots__ = ("free",)
 
@@ -68,22 +69,22 @@ class KernelFile(Generic[T]):
     `read` never raises: where nothing can be read it returns ``empty``; ``state`` and ``reason`` say
     why. Such a file is not asked for again until `retry`. ``last`` is what the last `read` returned.
 
-    ``many`` marks a file that the kernel writes record by record (cgroup.procs): it may return less
-    than asked for and still go on, and so is read to its end.
+    ``many`` marks a file that the kernel writes record by record (cgroup.procs): a read may stop where
+    its page is full, before the end, and so is followed by more.
     """
 
     __slots__ = (
         "_data",
         "_descriptors",
         "_dir_fd",
-        "_fd",
         "_many",
         "_parse",
-        "_size",
         "empty",
+        "fd",
         "last",
         "name",
         "reason",
+        "size",
         "state",
     )
 
@@ -100,80 +101,76 @@ class KernelFile(Generic[T]):
         self.state = State.OK
         self.reason = ""
         self.empty = empty
+        self.fd = -1
+        self.size = _FIRST_SIZE
         self._dir_fd = dir_fd
         self._parse = parse
         self._descriptors = descriptors
-        self._fd = -1
-        self._size = _FIRST_SIZE
         self._many = many
         self._data: bytes | None = None
         self.last = empty
 
     def read(self) -> T:
         """What the file says now; ``empty`` where it says nothing."""
-        if self._fd < 0:
-            return self._read_unkept()
+        data = self.fetch()
+        if data != self._data:
+            self._data = data
+            self.last = self.empty if data is None else self._parse(data)
+        return self.last
+
+    def fetch(self) -> bytes | None:
+        """The whole file as it is now, not parsed; None where it says nothing."""
+        if self.state is not State.OK:
+            return None
         try:
-            data = _pread(self._fd, self._size, 0)
-            if len(data) == self._size or self._many:
-                data = self._read_whole(data)
+            if self.fd < 0:
+                self._open()
+            data = _pread(self.fd, self.size, 0)
+            if len(data) == self.size:
+                data = self._more(data)
         except OSError as error:
-            return self._fail(error)
-        if data == self._data:
-            return self.last
-        return self._take(data)
+            self.close()
+            self.state = state_of(error)
+            self.reason = error.strerror or str(error)
+            return None
+        if self._descriptors.free < 0:
+            self.close()
+        return data
 
     def retry(self) -> None:
         """Ask again for a file that was silent: a controller may have been enabled since."""
         self.state = State.OK
 
+    def absent(self) -> None:
+        """Be silent without having asked: the directory does not list it."""
+        self.state = State.ABSENT
+        self.reason = os.strerror(errno.ENOENT)
+
     def close(self) -> None:
         """Give the descriptor back."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
             self._descriptors.free += 1
 
-    def _take(self, data: bytes) -> T:
-        self._data = data
-        self.last = value = self._parse(data)
-        return value
+    def _open(self) -> None:
+        self.fd = os.open(self.name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._dir_fd)
+        self._descriptors.free -= 1
 
-    def _read_whole(self, start: bytes) -> bytes:
+    def _more(self, start: bytes) -> bytes:
         if self._many:
-            return self._read_records(start)
-        while self._size < _LARGEST:  # one larger pread, so that the file is of one instant
-            self._size *= 2
-            data = os.pread(self._fd, self._size, 0)
-            if len(data) < self._size:
+            return self._records(start)
+        while self.size < _LARGEST:  # one larger pread, so that the file is of one instant
+            self.size *= 2
+            data = os.pread(self.fd, self.size, 0)
+            if len(data) < self.size:
                 return data
         raise OSError(0, "larger than 64 MiB")
 
-    def _read_records(self, start: bytes) -> bytes:
+    def _records(self, start: bytes) -> bytes:
         chunks = [start]
         at = len(start)
-        while chunk := os.pread(self._fd, 65536, at):
+        while chunk := os.pread(self.fd, 65536, at):
             chunks.append(chunk)
             at += len(chunk)
-        return start if len(chunks) == 1 else b"".join(chunks)
-
-    def _read_unkept(self) -> T:
-        if self.state is not State.OK:
-            return self.empty
-        try:
-            if self._descriptors.free > 0:
-                self._fd = os.open(self.name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._dir_fd)
-                self._descriptors.free -= 1
-                return self.read()
-            data = read_once(self.name, self._dir_fd)
-        except OSError as error:
-            return self._fail(error)
-        return self.last if data == self._data else self._take(data)
-
-    def _fail(self, error: OSError) -> T:
-        self.close()
-        self.state = state_of(error)
-        self.reason = error.strerror or str(error)
-        self._data = None
-        self.last = self.empty
-        return self.empty
+        return b"".join(chunks)

@@ -66,6 +66,15 @@ def test_a_path_that_is_made_anew_between_updates_is_another_cgroup(mount) -> No
     assert new.made_ns >= old.made_ns
 
 
+def test_its_names_are_what_the_kernel_lists_or_unknown(mount) -> None:
+    cgroup, cgroups = mount
+    (cgroup / "web").mkdir()
+    for _ in range(2):
+        assert cgroups.root.names() == set(os.listdir(cgroup)) > {"web", "cpu.stat"}
+    with no_descriptor_left():
+        assert cgroups.root.names() is None
+
+
 def test_one_that_is_not_entered_hides_what_is_below_and_is_never_opened(cgroup) -> None:
     tree({"keep": {"inner": {}}, "skip": {"inner": {}}}, into=cgroup)
     asked = set()
@@ -79,21 +88,6 @@ def test_one_that_is_not_entered_hides_what_is_below_and_is_never_opened(cgroup)
     assert paths(cgroups) == ["/", "/keep", "/keep/inner"]
     assert asked == {("/keep", 1), ("/skip", 1), ("/keep/inner", 2)}
     assert not any("skip" in descriptor for descriptor in open_descriptors())
-    cgroups.close()
-
-
-def test_one_that_vanishes_between_being_seen_and_being_opened_is_nothing_to_speak_of(cgroup) -> None:
-    tree({"a": {}, "b": {}, "c": {}}, into=cgroup)
-
-    def enter(path: str, depth: int) -> bool:
-        if path == "/b":
-            (cgroup / "b").rmdir()
-        return True
-
-    cgroups = CgroupTree(str(cgroup), enter)
-    assert cgroups.update() == []
-    assert paths(cgroups) == ["/", "/a", "/c"]
-    assert cgroups.unopened == {}
     cgroups.close()
 
 

@@ -61,6 +61,7 @@ class Member:
         self.series: tuple[Series, ...] = ()
         self.reading_series: tuple[Series, ...] = ()
         self._parts: tuple[tuple[Series, ...], ...] = ()
+        self.retry()
 
     def read(self, slow_beat: bool) -> list[Number]:
         """All numbers of this instant, in the order of ``series``; the slow files' when it is time."""
@@ -112,8 +113,12 @@ class Member:
 
     def retry(self) -> None:
         """Look again for files that were silent: a controller may have been enabled since."""
+        there = self.directory.names()
         for file in self.sources:
-            file.retry()
+            if there is None or file.name in there:
+                file.retry()
+            elif file.fd < 0:
+                file.absent()
 
     def close(self) -> None:
         """Give the descriptors back."""

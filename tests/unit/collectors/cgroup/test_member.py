@@ -5,7 +5,7 @@ import os
 import pytest
 from tests.unit.collectors.cgroup.kernel_files import LEAF
 from tests.unit.collectors.cgroup.tables_shown import CGROUP
-from tests.unit.kernel.real import open_descriptors
+from tests.unit.kernel.real import no_descriptor_left, open_descriptors
 
 from cgotel.collectors.cgroup import cpu, memory, others
 from cgotel.collectors.cgroup.limits import Own
@@ -100,6 +100,14 @@ def test_a_file_that_was_silent_is_asked_again_at_a_retry_the_processes_too(tmp_
     member.retry()
     assert len(member.read(slow_beat=True)) > 100
     assert member.procs.read().count == 3
+    member.close()
+
+
+def test_without_a_listing_every_file_is_asked(tmp_path, member_of) -> None:
+    member = member_of(tree(LEAF, into=tmp_path), Descriptors(99))
+    with no_descriptor_left():
+        member.retry()
+    assert len(member.read(slow_beat=True)) > 100
     member.close()
 
 
