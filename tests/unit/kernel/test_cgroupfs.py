@@ -91,6 +91,21 @@ def test_one_that_is_not_entered_hides_what_is_below_and_is_never_opened(cgroup)
     cgroups.close()
 
 
+def test_one_that_vanishes_between_being_seen_and_being_opened_is_nothing_to_speak_of(cgroup) -> None:
+    tree({"a": {}, "b": {}, "c": {}}, into=cgroup)
+
+    def enter(path: str, depth: int) -> bool:
+        if path == "/b":
+            (cgroup / "b").rmdir()
+        return True
+
+    cgroups = CgroupTree(str(cgroup), enter)
+    assert cgroups.update() == []
+    assert paths(cgroups) == ["/", "/a", "/c"]
+    assert cgroups.unopened == {}
+    cgroups.close()
+
+
 def test_what_cannot_be_listed_for_want_of_descriptors_is_not_gone(mount) -> None:
     cgroup, cgroups = mount
     tree({"a": {"b": {}}}, into=cgroup)
