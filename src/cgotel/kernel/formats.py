@@ -9,14 +9,11 @@ twice.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T", bound=Hashable)
-
-Pair: TypeAlias = tuple[bytes, bytes, int, int]
-"""The key of a line (empty: it has none), a key, and where in the data its value begins and ends."""
 
 INT64_MAX = 2**63 - 1
 
@@ -105,8 +102,12 @@ class Columns(NamedTuple, Generic[T]):
     values: list[int | float]
 
 
-def _decimal_or_whole(token: bytes) -> int | float:
-    return float(token) if b"." in token else int(token)
+def _wholes(tokens: Sequence[bytes]) -> list[int | float]:
+    return [int(token) for token in tokens]
+
+
+def _decimals_and_wholes(tokens: Sequence[bytes]) -> list[int | float]:
+    return [float(token) if b"." in token else int(token) for token in tokens]
 
 
 class _Layout(NamedTuple, Generic[T]):
@@ -114,7 +115,7 @@ class _Layout(NamedTuple, Generic[T]):
 
     match: Callable[[bytes], re.Match[bytes] | None]
     wanted: tuple[T, ...]
-    number: Callable[[bytes], int | float]
+    numbers: Callable[[Sequence[bytes]], list[int | float]]
 
 
 class Keyed(Generic[T]):
@@ -148,7 +149,7 @@ class Keyed(Generic[T]):
                 if layout is not self._layouts[0]:
                     self._layouts.remove(layout)
                     self._layouts.insert(0, layout)
-                return Columns(layout.wanted, list(map(layout.number, match.groups())))
+                return Columns(layout.wanted, layout.numbers(match.groups()))
         self._misses += 1
         columns = self._parse(data)
         if self._misses % self._MISSES_A_PATTERN == 0 and len(data) <= self._LARGEST_PATTERN:
@@ -156,27 +157,28 @@ class Keyed(Generic[T]):
             del self._layouts[self._PATTERNS :]
         return columns
 
-    def _pairs(self, data: bytes) -> Iterator[Pair]:
-        raise NotImplementedError
-
-    def _wanted(self, outer: bytes, key: bytes) -> T | None:
+    def _places(self, data: bytes) -> Iterator[tuple[T | None, int, int]]:
+        """What each value is for (None: it is not wanted), and where it begins and ends."""
         raise NotImplementedError
 
     def _parse(self, data: bytes) -> Columns[T]:
         numbers: dict[T, int | float | None] = {}
-        for outer, key, start, end in self._pairs(data):
-            if (wanted := self._wanted(outer, key)) is not None:
+        for wanted, start, end in self._places(data):
+            if wanted is not None:
                 numbers[wanted] = None if wanted in numbers else self._number(data[start:end])
         found = tuple([wanted for wanted, value in numbers.items() if value is not None])
+        return Columns(self._same(found), [value for value in numbers.values() if value is not None])
+
+    def _same(self, wanted: tuple[T, ...]) -> tuple[T, ...]:
+        """The tuple that was returned for these the last time."""
         if len(self._known) >= 256:
             self._known.clear()
-        return Columns(self._known.setdefault(found, found), [v for v in numbers.values() if v is not None])
+        return self._known.setdefault(wanted, wanted)
 
     def _layout(self, data: bytes, columns: Columns[T]) -> _Layout[T]:
         values = dict(zip(*columns, strict=True))
         pattern, at = b"", 0
-        for outer, key, start, end in self._pairs(data):
-            wanted = self._wanted(outer, key)
+        for wanted, start, end in self._places(data):
             if wanted is None:
                 value = self._value
             elif wanted in values:
@@ -187,7 +189,7 @@ class Keyed(Generic[T]):
             at = end
         decimals = any(isinstance(value, float) for value in columns.values)
         match = re.compile(pattern + re.escape(data[at:])).fullmatch
-        return _Layout(match, columns.wanted, _decimal_or_whole if decimals else int)
+        return _Layout(match, columns.wanted, _decimals_and_wholes if decimals else _wholes)
 
 
 class FlatKeyed(Keyed[T]):
@@ -198,14 +200,11 @@ class FlatKeyed(Keyed[T]):
 
     def __init__(self, wanted: Callable[[bytes], T | None], decimals: bool = False) -> None:
         super().__init__(decimals)
-        self._resolve = wanted
+        self._wanted = wanted
 
-    def _pairs(self, data: bytes) -> Iterator[Pair]:
+    def _places(self, data: bytes) -> Iterator[tuple[T | None, int, int]]:
         for line in self._LINE.finditer(data):
-            yield b"", line[1], line.start(2), line.end(2)
-
-    def _wanted(self, outer: bytes, key: bytes) -> T | None:
-        return self._resolve(key)
+            yield self._wanted(line[1]), line.start(2), line.end(2)
 
 
 class NestedKeyed(Keyed[T]):
@@ -221,13 +220,57 @@ class NestedKeyed(Keyed[T]):
 
     def __init__(self, wanted: Callable[[bytes, bytes], T | None], decimals: bool = False) -> None:
         super().__init__(decimals)
-        self._resolve = wanted
+        self._wanted = wanted
 
-    def _pairs(self, data: bytes) -> Iterator[Pair]:
+    def _places(self, data: bytes) -> Iterator[tuple[T | None, int, int]]:
         for line in self._LINE.finditer(data):
             outer = line[1]
             for pair in self._PAIR.finditer(data, line.start(2), line.end(2)):
-                yield outer, pair[1], pair.start(2), pair.end(2)
+                yield self._wanted(outer, pair[1]), pair.start(2), pair.end(2)
 
-    def _wanted(self, outer: bytes, key: bytes) -> T | None:
-        return self._resolve(outer, key)
+
+class Single(Keyed[T]):
+    """A file of one whole number; `max`, which is no limit, gives none."""
+
+    _value = rb"\S+"
+
+    def __init__(self, wanted: T) -> None:
+        super().__init__(decimals=False)
+        self._wanted = wanted
+
+    def _places(self, data: bytes) -> Iterator[tuple[T | None, int, int]]:
+        if data.endswith(b"\n"):
+            yield self._wanted, 0, len(data) - 1
+
+
+class Joined(Keyed[T]):
+    """Files that are read together, as one text: with a NUL between each two.
+
+    No kernel prints a NUL. Where a file holds one, nobody can say which file a number is from, and
+    there is none. The larger the text, the dearer is its pattern, so that fewer misses make one.
+    """
+
+    _MISSES_A_PATTERN = 128
+    _value = rb"[^\s=\0]+"
+
+    def __init__(self, files: Sequence[Keyed[T]]) -> None:
+        super().__init__(decimals=False)
+        self._files = files
+
+    def _places(self, data: bytes) -> Iterator[tuple[T | None, int, int]]:
+        texts = data.split(b"\0")
+        if len(texts) != len(self._files):
+            return
+        at = 0
+        for file, text in zip(self._files, texts, strict=True):
+            for wanted, start, end in file._places(text):  # noqa: SLF001
+                yield wanted, at + start, at + end
+            at += len(text) + 1
+
+    def _parse(self, data: bytes) -> Columns[T]:
+        texts = data.split(b"\0")
+        if len(texts) != len(self._files):
+            return Columns((), [])
+        each = [file.columns(text) for file, text in zip(self._files, texts, strict=True)]
+        wanted = tuple([wanted for columns in each for wanted in columns.wanted])
+        return Columns(self._same(wanted), [value for columns in each for value in columns.values])

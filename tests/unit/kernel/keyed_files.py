@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from cgotel.kernel.formats import Columns, FlatKeyed, NestedKeyed
+from cgotel.kernel.formats import Columns, FlatKeyed, Joined, Keyed, NestedKeyed, Single
 
 Want = Callable[[bytes], bool]
 Numbers = dict[tuple[bytes, bytes], int | float]
@@ -127,6 +127,18 @@ def flat(learn: bool, decimals: bool = False, want: Want = bool) -> FlatKeyed[tu
 def nested(learn: bool, decimals: bool = True, want: Want = bool) -> NestedKeyed[tuple[bytes, bytes]]:
     """The same for nested files."""
     parser = NestedKeyed(lambda outer, key: (outer, key) if want(key) else None, decimals)
+    parser._MISSES_A_PATTERN = 1 if learn else 2**62
+    return parser
+
+
+def each(decimals: bool = True) -> list[Keyed[tuple[bytes, bytes]]]:
+    """A parser of each kind, that remembers no layout."""
+    return [flat(learn=False), nested(learn=False, decimals=decimals), Single((b"", b"only"))]
+
+
+def joined(learn: bool) -> Joined[tuple[bytes, bytes]]:
+    """A parser of one file of each kind as one text."""
+    parser = Joined(each())
     parser._MISSES_A_PATTERN = 1 if learn else 2**62
     return parser
 

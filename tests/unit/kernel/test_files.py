@@ -4,14 +4,14 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 from tests.unit.kernel.real import no_descriptor_left, open_descriptors, opened, processes, unprivileged
 
 from cgotel.kernel import formats
-from cgotel.kernel.files import Descriptors, KernelFile, read_once
+from cgotel.kernel.files import Descriptors, JoinedFiles, KernelFile, read_once
 from cgotel.kernel.source import State
 
 KIB = 1024
@@ -175,6 +175,69 @@ def test_without_a_descriptor_left_what_is_open_is_read_and_the_rest_says_why(tm
     assert late.read() == b"1\n"
     kept.close()
     late.close()
+
+
+def joined_files(directory: int, names: Iterable[str], descriptors: Descriptors):
+    """Files that are parsed to their names and what they say; the files, and a list of what was parsed."""
+    files = [kernel_file(directory, name, descriptors) for name in names]
+    parsed: list[str] = []
+
+    def parser(said: tuple[str, ...]) -> Callable[[bytes], str]:
+        def parse(text: bytes) -> str:
+            parsed.append(f"{''.join(said)}:{text.decode()}".replace("\0", "|"))
+            return parsed[-1]
+
+        return parse
+
+    return JoinedFiles(files, parser, "nothing"), files, parsed
+
+
+@pytest.mark.parametrize("budget", [0, 1, 2, 3])
+def test_joined_files_are_one_text_of_those_that_speak(tmp_path, directory, budget: int) -> None:
+    descriptors = Descriptors(budget)
+    joined, files, _ = joined_files(directory, "abc", descriptors)
+    assert joined.read() == joined.last == "nothing"
+    (tmp_path / "a").write_bytes(b"1")
+    (tmp_path / "c").write_bytes(b"3")
+    assert joined.read() == "nothing"
+    for file in files:
+        file.retry()
+    joined.retry()
+    assert joined.read() == "ac:1|3"
+    for size in [*SIZES, *reversed(SIZES)]:
+        (tmp_path / "a").write_bytes(b"1" * size)
+        assert joined.read() == f"ac:{'1' * size}|3"
+    (tmp_path / "b").write_bytes(b"2")
+    assert joined.read() == "ac:|3"
+    files[1].retry()
+    joined.retry()
+    assert joined.read() == "abc:|2|3"
+    assert [file.state for file in files] == [State.OK] * 3
+    for file in files:
+        file.close()
+    assert descriptors.free == budget
+
+
+@pytest.mark.parametrize("budget", [0, 9])
+def test_joined_files_are_not_parsed_again_until_one_has_changed(tmp_path, directory, budget: int) -> None:
+    joined, _, parsed = joined_files(directory, "ab", Descriptors(budget))
+    for a, b in [(b"1", b"2"), (b"1", b"2"), (b"1", b"3")]:
+        (tmp_path / "a").write_bytes(a)
+        (tmp_path / "b").write_bytes(b)
+        assert joined.read() == f"ab:{a.decode()}|{b.decode()}"
+    assert parsed == ["ab:1|2", "ab:1|3"]
+
+
+def test_joined_files_of_a_removed_cgroup_are_silent(cgroup) -> None:
+    descriptors = Descriptors(9)
+    with opened(cgroup) as fd:
+        joined, files, _ = joined_files(fd, ("cgroup.events", "cpu.stat"), descriptors)
+        assert joined.read().startswith("cgroup.eventscpu.stat:populated 0")
+        assert descriptors.free == 7
+        cgroup.rmdir()
+        assert joined.read() == "nothing"
+        assert [file.state for file in files] == [State.GONE] * 2
+        assert descriptors.free == 9
 
 
 @pytest.mark.parametrize(

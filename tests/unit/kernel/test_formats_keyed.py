@@ -15,17 +15,19 @@ from tests.unit.kernel.keyed_files import (
     Want,
     as_dict,
     damaged,
+    each,
     files,
     flat,
     flat_truth,
     half,
+    joined,
     nested,
     nested_truth,
     scraps,
     sequences,
 )
 
-from cgotel.kernel.formats import FlatKeyed, NestedKeyed
+from cgotel.kernel.formats import Columns, FlatKeyed, NestedKeyed, Single, single
 
 words = st.binary(min_size=1, max_size=8).filter(lambda w: not any(byte in b" \t\n\r\x0b\x0c=" for byte in w))
 numbers = st.integers(0, 2**63 - 1)
@@ -103,6 +105,46 @@ def test_a_nested_parser_has_no_memory(sequence: list[bytes], decimals: bool, wa
     veteran = nested(True, decimals, want)
     for data in sequence:
         assert repr(veteran.columns(data)) == repr(nested(False, decimals, want).columns(data))
+
+
+SINGLE = [b"42\n", b"max\n", b"0\n", b"9223372036854775808\n", b"42", b"4 2\n", b"007\n", b"-1\n", b"\n", b""]
+
+
+@pytest.mark.parametrize("data", SINGLE)
+def test_a_single_number_is_what_the_format_says(data: bytes) -> None:
+    number = single(data)
+    for learn in (1, 2**62):
+        parser = Single("n")
+        parser._MISSES_A_PATTERN = learn
+        for _ in range(2):
+            assert parser.columns(data) == (Columns((), []) if number is None else Columns(("n",), [number]))
+
+
+def triples() -> st.SearchStrategy[tuple[bytes, bytes, bytes]]:
+    return st.tuples(files(FLAT), files(NESTED), st.sampled_from(SINGLE) | scraps())
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(triples(), min_size=1, max_size=3)
+    | st.tuples(triples(), sequences(FLAT)).map(lambda t: [(flat, *t[0][1:]) for flat in t[1]])
+    | st.tuples(triples(), sequences(NESTED)).map(lambda t: [(t[0][0], nested, t[0][2]) for nested in t[1]])
+)
+@example([(b"a 1\n", b"s b=1\n", b"3\n"), (b"a 1\ns b=1\n", b"", b"3\n")])
+@example([(b"a 1\n", b"s b=1\n", b"3\n"), (b"a 1", b"\ns b=1\n", b"3\n")])
+@example([(b"a 1\n", b"s b=1\n", b"3\n"), (b"a 007\n", b"s b=08\n", b"3\n")])
+@example([(b"a 1\n", b"s b=0.5 c=1\n", b"max\n"), (b"a 1\n", b"s b=5 c=2\n", b"4\n")])
+def test_files_as_one_text_give_what_each_gives_alone(sequence: list[tuple[bytes, bytes, bytes]]) -> None:
+    veteran = joined(learn=True)
+    for texts in sequence:
+        alone = [parser.columns(text) for parser, text in zip(each(), texts, strict=True)]
+        together = veteran.columns(b"\0".join(texts))
+        if any(b"\0" in text for text in texts):
+            assert together == Columns((), [])
+        else:
+            points = [point for columns in alone for point in zip(*columns, strict=True)]
+            assert repr(list(zip(*together, strict=True))) == repr(points)
+        assert repr(together) == repr(joined(learn=False).columns(b"\0".join(texts)))
 
 
 class Veterans(RuleBasedStateMachine):
