@@ -62,4 +62,4 @@ def _table(file: str, columns: dict[str, _Column], stall_types: tuple[str, ...])
             return None
         return columns[key](f"{source}.{stall_type}.{key}", attributes={_STALL_TYPE: stall_type})
 
-    return pairs(file, row, decimals=len(columns) > 1)
+    return pairs(file, row, decimals=len(columns) > 1, alike=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cgotel.kernel import formats
-from cgotel.kernel.formats import Columns, FlatKeyed, NestedKeyed
+from cgotel.kernel.formats import Columns, FlatKeyed, Keyed, NestedKeyed, Single
 from cgotel.model import NO_ATTRIBUTES, AttributeValue, Instrument, Number, Point, Series
 
 Parse: TypeAlias = Callable[[bytes], Columns[Series]]
@@ -24,26 +24,23 @@ _SERIES_PER_FILE = 65536  # devices come and go; a broken file must not grow mem
 class FileTable:
     """One kernel file: how it is parsed, and whether it is read on every sweep or on the slow beat.
 
-    ``many`` marks a file that the kernel writes record by record (see `KernelFile`).
+    ``many`` marks a file that the kernel writes record by record (see `KernelFile`). ``keyed`` is the
+    format of a file that holds the same keys in every directory: those can be parsed as one text.
     """
 
     file: str
     parse: Parse
     slow: bool = False
     many: bool = False
+    keyed: Keyed[Series] | None = None
 
 
 def value(
     file: str, instrument: Instrument, attributes: Mapping[str, AttributeValue] = NO_ATTRIBUTES
 ) -> FileTable:
     """A file of one whole number; `max` gives no point."""
-    wanted = (instrument.series(file, attributes=attributes),)
-
-    def parse(data: bytes) -> Columns[Series]:
-        number = formats.single(data)
-        return NOTHING if number is None else Columns(wanted, [number])
-
-    return FileTable(file, parse)
+    single = Single(instrument.series(file, attributes=attributes))
+    return FileTable(file, single.columns, keyed=single)
 
 
 def counted(file: str, instrument: Instrument) -> FileTable:
@@ -59,7 +56,8 @@ def counted(file: str, instrument: Instrument) -> FileTable:
 
 def keys(file: str, rows: Mapping[str, Series], slow: bool = False) -> FileTable:
     """A flat keyed file: kernel key -> series."""
-    return FileTable(file, FlatKeyed({k.encode(): s for k, s in rows.items()}.get).columns, slow)
+    flat = FlatKeyed({key.encode(): series for key, series in rows.items()}.get)
+    return FileTable(file, flat.columns, slow, keyed=flat)
 
 
 def by_key(file: str, make: Callable[[str], Series | None], slow: bool = False) -> FileTable:
@@ -72,9 +70,14 @@ def pairs(
     make: Callable[[str, str], Series | None],
     slow: bool = False,
     decimals: bool = False,
+    alike: bool = False,
 ) -> FileTable:
-    """A nested keyed file: (line's key, sub-key) -> series, made at first sight."""
-    return FileTable(file, NestedKeyed(_at_first_sight(make), decimals).columns, slow)
+    """A nested keyed file: (line's key, sub-key) -> series, made at first sight.
+
+    ``alike``: its keys are the same in every directory, not devices or nodes.
+    """
+    nested = NestedKeyed(_at_first_sight(make), decimals)
+    return FileTable(file, nested.columns, slow, keyed=nested if alike else None)
 
 
 def computed(file: str, points: Callable[[bytes], Iterable[Point]], many: bool = False) -> FileTable:

@@ -12,12 +12,12 @@ import msgspec
 from cgotel.collectors.cgroup import cpu, io, memory, others, pressure
 from cgotel.collectors.cgroup.derived import Derived, Throttled
 from cgotel.collectors.cgroup.limits import InForce, narrowed, of_host
-from cgotel.collectors.cgroup.member import Member
-from cgotel.collectors.cgroup.oom import OomKills
+from cgotel.collectors.cgroup.member import Member, Tables
+from cgotel.collectors.cgroup.oom import oom_kills
 from cgotel.collectors.cgroup.selection import Selection, compile_globs
 from cgotel.collectors.cgroup.status import statuses
 from cgotel.collectors.cgroup.tables import Family
-from cgotel.collectors.tables import NOTHING, FileTable, text
+from cgotel.collectors.tables import text
 from cgotel.contract import Collector, CollectorSettings, SourceStatus, State, Tick, Unavailable
 from cgotel.identity import KINDS, identify
 from cgotel.kernel import topology
@@ -25,7 +25,7 @@ from cgotel.kernel.cgroupfs import CgroupDirectory, CgroupTree
 from cgotel.kernel.files import Descriptors
 from cgotel.kernel.roots import Roots
 from cgotel.kernel.source import state_of
-from cgotel.model import Entity, Event, Number, Reading, Series
+from cgotel.model import Entity, Event, Reading, Series
 
 LIMIT_FILES = frozenset(
     (
@@ -78,14 +78,15 @@ class _Plan:
     def __init__(self, kind: str, config: CgroupConfig, roots: Roots) -> None:
         family = Family(_FAMILY_OF_KIND.get(kind, "cgroup"))
         device_name = cache(lambda device: topology.block_device_name(roots.sys, device))
-        self.tables: list[FileTable] = [
+        tables = [
             *cpu.tables(family),
             *memory.tables(family),
             *pressure.tables(family, config.pressure_averages, machine=kind == "root"),
             *io.tables(family, device_name),
             *others.tables(family, topology.huge_page_sizes(roots.sys)),
         ]
-        self.limit_tables = [table for table in self.tables if table.file in LIMIT_FILES]
+        self.tables = Tables(tables)
+        self.limit_tables = Tables([table for table in tables if table.file in LIMIT_FILES])
         self.derived = Derived(family)
         self.instruments = tuple(family.instruments.values())
 
@@ -118,7 +119,6 @@ class CgroupCollector(Collector):
         self._tree: CgroupTree | None = None
         self._descriptors = Descriptors(0)
         self._slow_due_ns = 0
-        self._oom_kills = OomKills()
         self._events: list[Event] = []
 
     def start(self) -> None:
@@ -162,34 +162,29 @@ class CgroupCollector(Collector):
 
     def _visit(self, member: Member, above: _Above, tick: Tick, slow: bool) -> tuple[Reading | None, _Above]:
         """Read one cgroup; return its reading, if it is reported, and what its children inherit."""
-        derived = self._plan(member.entity.kind).derived
         path = member.directory.path
-        values = self._read(member, tick, slow)
-        own = member.own()
-        in_force = narrowed(above.in_force, own, path)
+        values = member.read(slow)
+        in_force = narrowed(above.in_force, member.own, path)
+        if (killed := oom_kills(member, tick.time_ns)) is not None:
+            self._events.append(killed)
         reading = None
         if member.reported and values and not member.gone:
-            points = list(derived.points(member, tick.monotonic_ns, own, in_force, above.throttled))
+            derived = self._plan(member.entity.kind).derived
+            points = derived.points(member, tick.monotonic_ns, in_force, above.throttled)
             series = self._kept(member, tuple([series for series, _ in points]))
-            reading = Reading(member.entity, tick.time_ns, series, values + [v for _, v in points])
-        throttled_usec = derived.throttled(member)
-        throttled = above.throttled if throttled_usec is None else (*above.throttled, (path, throttled_usec))
+            values += [value for _, value in points]
+            reading = Reading(member.entity, tick.time_ns, series, values)
+        throttled = above.throttled
+        if member.own.cpu_quota is not None and member.use.throttled_usec is not None:
+            throttled = (*throttled, (path, member.use.throttled_usec))
         return reading, _Above(in_force, throttled)
-
-    def _read(self, member: Member, tick: Tick, slow: bool) -> list[Number]:
-        """Read the files of a cgroup, and note what its OOM counter says has happened since."""
-        events = member.files.get("memory.events.local")
-        before = NOTHING if events is None else events.last
-        values = member.read(slow)
-        if events is not None and events.last is not before:
-            event = self._oom_kills.event(member.entity, before, events.last, tick.time_ns)
-            self._events += [] if event is None else [event]
-        return values
 
     def _kept(self, member: Member, derived: tuple[Series, ...]) -> tuple[Series, ...]:
         """The series of a reading: the very tuple of the sweep before, or of a like cgroup."""
-        series = member.series + derived
-        if series != member.reading_series:
+        parts = (member.series, derived)
+        if parts != member.reading_parts:
+            member.reading_parts = parts
+            series = member.series + derived
             if len(self._interned) > 2 * len(self._members) + 64:
                 self._interned.clear()
             member.reading_series = self._interned.setdefault(series, series)

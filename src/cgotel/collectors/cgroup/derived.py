@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Literal
 
-from cgotel.collectors.cgroup.limits import HOST, Bound, InForce, Own
+from cgotel.collectors.cgroup.limits import InForce
 from cgotel.collectors.cgroup.member import Member
 from cgotel.collectors.cgroup.tables import Family
-from cgotel.collectors.tables import MICROSECONDS, NOTHING
-from cgotel.kernel.formats import Columns
+from cgotel.collectors.tables import MICROSECONDS
 from cgotel.model import Instrument, Number, Point, Series
 
 _OWNER = "cgroup.limit.owner"
@@ -24,61 +23,30 @@ _REPORTED = attrgetter(
     "pids_max",
     "pids_headroom",
 )
-_PLACES = 256
 
 Throttled = tuple[tuple[str, Number], ...]
 """Paths of ancestors that have a CPU quota, each with its throttled_usec."""
 
 
-class Owned:
+class Owned(dict[str, Series]):
     """A metric with the cgroup behind the limit as attribute: `self`, `host` or an ancestor's path."""
 
     def __init__(self, instrument: Instrument, source: str, divisor: int = 1) -> None:
+        super().__init__()
         self._instrument = instrument
         self._source = source
         self._divisor = divisor
-        self._series: dict[str, Series] = {}
 
-    def by(self, owner: str) -> Series:
-        """The series whose limit this owner sets."""
-        if owner not in self._series:
-            text = owner.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-            self._series[owner] = self._instrument.series(self._source, self._divisor, {_OWNER: text})
-        return self._series[owner]
-
-    def forget(self, owner: str) -> None:
-        """The owner has ended and sets no limit any more."""
-        self._series.pop(owner, None)
-
-
-class Picker:
-    """Finds some sources among a file's columns, remembering where they stand."""
-
-    def __init__(self, *sources: str) -> None:
-        self._sources = sources
-        self._places: dict[int, tuple[tuple[Series, ...], tuple[int | None, ...]]] = {}
-
-    def __call__(self, columns: Columns[Series]) -> list[Number | None]:
-        """The numbers of the sources in their order, None for what is not there."""
-        wanted, values = columns
-        known = self._places.get(id(wanted))  # which is kept, and so is the only one of this id
-        if known is None:
-            names = [series.source for series in wanted]
-            places = tuple([names.index(s) if s in names else None for s in self._sources])
-            if len(self._places) >= _PLACES:
-                self._places.clear()
-            self._places[id(wanted)] = known = (wanted, places)
-        return [None if place is None else values[place] for place in known[1]]
+    def __missing__(self, owner: str) -> Series:
+        text = owner.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        self[owner] = self._instrument.series(self._source, self._divisor, {_OWNER: text})
+        return self[owner]
 
 
 class Derived:
     """The derived metrics of one family of cgroups."""
 
     def __init__(self, family: Family) -> None:
-        self._cpu_picker = Picker("cpu.stat.user_usec", "cpu.stat.system_usec", "cpu.stat.throttled_usec")
-        self._memory_picker = Picker(
-            "memory.stat.inactive_file", "memory.stat.anon", "memory.stat.pgfault", "memory.stat.pgmajfault"
-        )
         self._cpu_usage = family.gauge(
             "cpu.usage", "{cpu}", "CPUs in use on average since the sweep before", "double"
         ).series("cpu.usage")
@@ -125,55 +93,43 @@ class Derived:
         self._bounds = _bounds(family)
 
     def points(
-        self,
-        member: Member,
-        monotonic_ns: int,
-        own: Own,
-        in_force: InForce,
-        throttled_above: Throttled,
-    ) -> Iterator[Point]:
+        self, member: Member, monotonic_ns: int, in_force: InForce, throttled_above: Throttled
+    ) -> list[Point]:
         """Every derived point of one cgroup."""
-        yield from self._memory(member, own)
-        yield from self._cpu(member, monotonic_ns, in_force)
-        yield from self._process_set(member)
         path = member.directory.path
-        for owned, bound in zip(self._bounds, _REPORTED(in_force), strict=True):
-            if bound is not None:
-                yield owned.by(_relation(bound, path)), bound.amount
-        for owner, throttled_usec in throttled_above:
-            yield self._throttled.by(owner), throttled_usec
+        points = [*self._memory(member), *self._cpu(member, monotonic_ns, in_force)]
+        points += self._process_set(member)
+        points += [
+            (owned["self" if bound.owner == path else bound.owner], bound.amount)
+            for owned, bound in zip(self._bounds, _REPORTED(in_force), strict=True)
+            if bound is not None
+        ]
+        points += [(self._throttled[owner], usec) for owner, usec in throttled_above]
+        return points
 
     def forget(self, path: str) -> None:
         """A cgroup has ended: what is kept for the limits that it set goes."""
         for owned in (*self._bounds, self._throttled):
-            owned.forget(path)
+            owned.pop(path, None)
 
-    def throttled(self, member: Member) -> Number | None:
-        """throttled_usec of a cgroup that has a quota of its own."""
-        if member.own_quota is None:
-            return None
-        return self._cpu_picker(member.files["cpu.stat"].last)[2]
-
-    def _memory(self, member: Member, own: Own) -> Iterator[Point]:
-        stat = member.files.get("memory.stat")
-        inactive_file, anon, faults, major = self._memory_picker(NOTHING if stat is None else stat.last)
-        if anon is not None:
-            yield self._rss, anon
-        if faults is not None and major is not None:
-            yield self._minor_faults, member.minor_faults.of(faults - major)
-        current = own.memory_current
+    def _memory(self, member: Member) -> Iterator[Point]:
+        use, current, limit = member.use, member.own.memory_current, member.own.memory_max
+        if use.anon is not None:
+            yield self._rss, use.anon
+        if use.faults is not None and use.major_faults is not None:
+            yield self._minor_faults, member.minor_faults.of(use.faults - use.major_faults)
         if current is None:
             return
-        if own.memory_max:
-            yield self._memory_utilization, current / own.memory_max
-        if inactive_file is not None:
-            working_set = max(0, current - int(inactive_file))
+        if limit:
+            yield self._memory_utilization, current / limit
+        if use.inactive_file is not None:
+            working_set = max(0, current - use.inactive_file)
             yield self._working_set, working_set
-            if own.memory_max is not None:
-                yield self._available, max(0, own.memory_max - working_set)
+            if limit is not None:
+                yield self._available, max(0, limit - working_set)
 
     def _cpu(self, member: Member, monotonic_ns: int, in_force: InForce) -> Iterator[Point]:
-        user, system, _ = self._cpu_picker(member.files["cpu.stat"].last)
+        user, system, limit = member.use.user_usec, member.use.system_usec, in_force.cpu
         if user is None or system is None:
             member.cpu_time = None
             return
@@ -182,8 +138,8 @@ class Derived:
             return
         cpus = (user + system - before[1]) * 1000 / (monotonic_ns - before[0])
         yield self._cpu_usage, cpus
-        if in_force.cpu is not None and in_force.cpu.amount > 0:
-            yield self._cpu_utilization, cpus / in_force.cpu.amount
+        if limit is not None and limit.amount > 0:
+            yield self._cpu_utilization, cpus / limit.amount
 
     def _process_set(self, member: Member) -> Iterator[Point]:
         now = member.procs.read()
@@ -225,7 +181,3 @@ def _bounds(family: Family) -> list[Owned]:
         owned("pid.effective_limit", "{pid}", "Narrowest pids.max on the way from the root"),
         owned("pid.headroom", "{pid}", "What the fullest pids.max on the way from the root leaves"),
     ]
-
-
-def _relation(bound: Bound, path: str) -> str:
-    return "self" if bound.owner == path and bound.owner != HOST else bound.owner

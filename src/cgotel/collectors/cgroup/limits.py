@@ -22,14 +22,14 @@ class Bound(NamedTuple):
 class Own(NamedTuple):
     """What one cgroup's own files say: bytes, CPUs, processes; None: no limit, or not measured."""
 
-    memory_current: int | None = None
-    memory_max: int | None = None
-    memory_high: int | None = None
-    swap_max: int | None = None
+    memory_current: float | None = None
+    memory_max: float | None = None
+    memory_high: float | None = None
+    swap_max: float | None = None
     cpu_quota: float | None = None
-    cpuset_cpus: int | None = None
-    pids_current: int | None = None
-    pids_max: int | None = None
+    cpuset_cpus: float | None = None
+    pids_current: float | None = None
+    pids_max: float | None = None
 
 
 class InForce(NamedTuple):
@@ -88,7 +88,7 @@ def _narrower(above: Bound | None, own: Bound | None) -> Bound | None:
     return own
 
 
-def _effective(above: Bound | None, cpus: int | None, path: str) -> Bound | None:
+def _effective(above: Bound | None, cpus: float | None, path: str) -> Bound | None:
     """The CPUs of cpuset.cpus.effective, which is not narrowed any more: the kernel has done that.
 
     It may name more than the parent's, which has handed them to this cgroup's partition. Where it
@@ -103,5 +103,5 @@ def _bound(amount: float | None, path: str) -> Bound | None:
     return None if amount is None else Bound(amount, path)
 
 
-def _left(limit: int | None, usage: int | None, path: str) -> Bound | None:
+def _left(limit: float | None, usage: float | None, path: str) -> Bound | None:
     return None if limit is None or usage is None else Bound(limit - usage, path)

@@ -6,29 +6,19 @@ nor which process it was. So the event claims no more than that.
 
 from __future__ import annotations
 
-from cgotel.collectors.cgroup.derived import Picker
-from cgotel.kernel.formats import Columns
-from cgotel.model import Entity, Event, Series, Severity
+from cgotel.collectors.cgroup.member import Member
+from cgotel.model import Entity, Event, Severity
 
 EVENT_NAME = "cgotel.oom.kill"
 
 
-class OomKills:
-    """Notices that oom_kill rose since the sweep before; the first sweep only sets the ground."""
-
-    def __init__(self) -> None:
-        self._picker = Picker("memory.events.local.oom_kill")
-
-    def event(
-        self, entity: Entity, before: Columns[Series], after: Columns[Series], time_ns: int
-    ) -> Event | None:
-        """The event of a rise between two reads of an entity's memory.events.local, if it rose."""
-        if not before.values:
-            return None
-        [old], [new] = self._picker(before), self._picker(after)
-        if old is None or new is None or new <= old:
-            return None
-        return _event(entity, int(new - old), int(new), time_ns)
+def oom_kills(member: Member, time_ns: int) -> Event | None:
+    """The event of a rise of oom_kill between the last two reads; the first one only sets the ground."""
+    before, now = member.oom_kills, member.use.oom_kills
+    member.oom_kills = now
+    if before is None or now is None or now <= before:
+        return None
+    return _event(member.entity, int(now - before), int(now), time_ns)
 
 
 def _event(entity: Entity, kills: int, total: int, time_ns: int) -> Event:

@@ -221,7 +221,7 @@ def test_what_is_kept_of_cgroups_that_ended_is_nothing(cgroups) -> None:
     assert len(cgroups.collector._interned) < 100
     for plan in cgroups.collector._plans.values():
         for owned in (*plan.derived._bounds, plan.derived._throttled):
-            assert set(owned._series) <= {"self", "host"}
+            assert set(owned) <= {"self", "host"}
 
 
 def test_a_cgroup_that_cannot_be_admitted_does_not_break_the_sweeps_after(cgroups, monkeypatch) -> None:

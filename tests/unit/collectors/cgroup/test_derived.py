@@ -2,10 +2,6 @@
 
 import pytest
 
-from cgotel.collectors.cgroup.derived import Picker
-from cgotel.kernel.formats import Columns
-from cgotel.model import Instrument
-
 WEB = "web.service"
 EFFECTIVE = "cgroup.memory.effective_limit"
 
@@ -195,15 +191,3 @@ def test_processes_that_come_and_go_are_counted_from_the_second_sweep_on(cgroups
     assert seen(40, "0\n0\n7\n") == [3, None, None]  # of an outer pid namespace: they count, unseen
     assert seen(50, "8\n9") == [None, None, None]  # cut
     assert seen(60, "7\n9\n") == [2, 4, 5]
-
-
-def test_a_picker_finds_its_sources_wherever_they_stand_and_forgets_in_time() -> None:
-    gauge = Instrument("g", "gauge", "1", "")
-    a, b, c = (gauge.series(name) for name in "abc")
-    pick = Picker("b", "a")
-    assert pick(Columns((a, b, c), [1, 2, 3])) == [2, 1]
-    assert pick(Columns((c, b), [3, 2])) == [2, None]
-    assert pick(Columns((), [])) == [None, None]
-    for number in range(5000):
-        assert pick(Columns((gauge.series(f"x{number}"), a), [0, number])) == [None, number]
-    assert len(pick._places) <= 256

@@ -9,14 +9,14 @@ from tests.unit.kernel.real import no_descriptor_left, open_descriptors
 
 from cgotel.collectors.cgroup import cpu, memory, others
 from cgotel.collectors.cgroup.limits import Own
-from cgotel.collectors.cgroup.member import Member, ProcessSet
+from cgotel.collectors.cgroup.member import Member, ProcessSet, Tables
 from cgotel.kernel.cgroupfs import CgroupDirectory
 from cgotel.kernel.files import Descriptors
 from cgotel.kernel.source import State
 from cgotel.model import Entity
 from cgotel.testing import tree
 
-TABLES = [*cpu.tables(CGROUP), *memory.tables(CGROUP), *others.tables(CGROUP, [])]
+TABLES = Tables([*cpu.tables(CGROUP), *memory.tables(CGROUP), *others.tables(CGROUP, [])])
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def member_of():
 
 def test_its_own_limits_and_use_are_what_its_files_say(tmp_path, member_of) -> None:
     member = member_of(tree(LEAF, into=tmp_path), Descriptors(99))
-    assert member.own() == Own()
+    assert member.own == Own()
     member.read(slow_beat=False)
-    assert member.own() == Own(104857600, 268435456, 209715200, 8192, 1.5, 4, 7, 64)
+    assert member.own == Own(104857600, 268435456, 209715200, 8192, 1.5, 4, 7, 64)
     member.close()
 
 
@@ -48,9 +48,7 @@ def test_what_is_not_there_is_no_limit(tmp_path, member_of) -> None:
         tree({"cpu.max": "max 100000\n", "memory.max": "max\n"}, into=tmp_path), Descriptors(99)
     )
     assert len(member.read(slow_beat=True)) == 1
-    assert member.own() == Own()
-    assert member.number("cpu.max") == 100000
-    assert member.number("no.such.file") is None
+    assert member.own == Own()
     member.close()
 
 
