@@ -290,3 +290,16 @@ def test_with_types_by_way_of_otlp(executable: Path, tmp_path: Path, tree: Kerne
         line.tags["cpu.mode"]: line.fields for line in times if line.tags["container.id"] == CONTAINER_ID
     }
     assert {mode: fields["counter"] for mode, fields in modes.items()} == {"user": 5.0, "system": 2.5}
+
+
+def test_an_event_is_a_measurement_of_its_own(telegraf: Telegraf, tree: KernelTree) -> None:
+    with telegraf:
+        telegraf.lines()
+        tree.change(CONTAINER, "memory.events.local", "oom_kill 1", "oom_kill 4")
+        lines = telegraf.lines(lambda lines: "cgotel_event" in measurements(lines))
+        assert telegraf.errors == []
+    [event] = [line for line in lines if line.measurement == "cgotel_event"]
+    assert (event.tags["event"], event.tags["severity"]) == ("cgotel.oom.kill", "error")
+    assert event.tags["path"] == CONTAINER
+    assert event.fields["cgotel.oom.kills"] == 3
+    assert event.fields["body"] == f"the kernel's OOM killer killed 3 processes of {CONTAINER}"
