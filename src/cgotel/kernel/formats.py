@@ -13,10 +13,13 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
+import msgspec
+
 T = TypeVar("T", bound=Hashable)
 
 INT64_MAX = 2**63 - 1
 
+_decode_numbers = msgspec.json.Decoder(list[int | float]).decode
 _DECIMAL = re.compile(rb"\d{1,15}\.\d{1,6}")
 _QUOTA_AND_PERIOD = re.compile(rb"(max|\d+) (\d+)\n")
 
@@ -102,12 +105,12 @@ class Columns(NamedTuple, Generic[T]):
     values: list[int | float]
 
 
-def _wholes(tokens: Sequence[bytes]) -> list[int | float]:
-    return [int(token) for token in tokens]
-
-
-def _decimals_and_wholes(tokens: Sequence[bytes]) -> list[int | float]:
-    return [float(token) if b"." in token else int(token) for token in tokens]
+def _numbers(tokens: Sequence[bytes]) -> list[int | float]:
+    """All of them at once: JSON's decoder takes half the time, but no ``007``."""
+    try:
+        return _decode_numbers(b"[" + b",".join(tokens) + b"]")
+    except msgspec.DecodeError:
+        return [float(token) if b"." in token else int(token) for token in tokens]
 
 
 class _Layout(NamedTuple, Generic[T]):
@@ -115,7 +118,6 @@ class _Layout(NamedTuple, Generic[T]):
 
     match: Callable[[bytes], re.Match[bytes] | None]
     wanted: tuple[T, ...]
-    numbers: Callable[[Sequence[bytes]], list[int | float]]
 
 
 class Keyed(Generic[T]):
@@ -149,7 +151,7 @@ class Keyed(Generic[T]):
                 if layout is not self._layouts[0]:
                     self._layouts.remove(layout)
                     self._layouts.insert(0, layout)
-                return Columns(layout.wanted, layout.numbers(match.groups()))
+                return Columns(layout.wanted, _numbers(match.groups()))
         self._misses += 1
         columns = self._parse(data)
         if self._misses % self._MISSES_A_PATTERN == 0 and len(data) <= self._LARGEST_PATTERN:
@@ -187,9 +189,7 @@ class Keyed(Generic[T]):
                 continue
             pattern += re.escape(data[at:start]) + value
             at = end
-        decimals = any(isinstance(value, float) for value in columns.values)
-        match = re.compile(pattern + re.escape(data[at:])).fullmatch
-        return _Layout(match, columns.wanted, _decimals_and_wholes if decimals else _wholes)
+        return _Layout(re.compile(pattern + re.escape(data[at:])).fullmatch, columns.wanted)
 
 
 class FlatKeyed(Keyed[T]):
