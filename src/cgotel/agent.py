@@ -104,6 +104,6 @@ class Agent:
         except OutputEnded:
             self._outputs = tuple(other for other in self._outputs if other is not output)
             return None
-        except Exception as error:  # noqa: BLE001 - one output must not stop the others
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - one output must not stop the others
             self._faults[output.name].note(error)
             return None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cgotel import config, plugins
-from cgotel.config import Configuration
+from cgotel.config import ConfigError, Configuration
 from cgotel.contract import Collector, CollectorSettings, Output
 from cgotel.kernel.roots import Roots
 from cgotel.plugins import Registry
@@ -54,8 +54,16 @@ class Assembly:
         return "otlp" if configured or any(self.environ.get(name) for name in _ENDPOINTS) else "console"
 
 
+def _check_roots(environ: Mapping[str, str]) -> None:
+    """A tree that is named and not there would look like a kernel without anything."""
+    for variable in ("HOST_ROOT", "HOST_PROC", "HOST_SYS", "HOST_CGROUP"):
+        if (named := environ.get(variable)) and not os.path.isdir(named):
+            raise ConfigError(f"{variable}={named}: no such directory")
+
+
 def assemble(path: str | None, environ: Mapping[str, str] = os.environ) -> Assembly:
     """Read the configuration, load the plugins, check every table. Raises `ConfigError`."""
+    _check_roots(environ)
     document = config.read(path)
     disabled = document.table("plugins", config.PluginSettings).disabled
     registry = plugins.load(disabled, environ)

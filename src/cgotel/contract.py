@@ -19,6 +19,7 @@ from cgotel.model import Event, Instrument, Point, Reading, Sweep
 __all__ = [
     "Collector",
     "CollectorSettings",
+    "Lost",
     "Output",
     "OutputEnded",
     "Roots",
@@ -93,6 +94,10 @@ class Collector:
 
 class OutputEnded(Exception):  # noqa: N818 - a state, not a fault
     """Whoever read this output has gone for good. It is asked no more; the last one ends the agent."""
+
+
+class Lost(Exception):  # noqa: N818 - what happened, told already
+    """Something was not delivered, and it was told where it happened. The agent only counts it."""
 
 
 class Output:

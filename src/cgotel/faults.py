@@ -15,7 +15,7 @@ class Faults:
         self._who = who
         self._last = ""
 
-    def note(self, error: Exception) -> None:
+    def note(self, error: BaseException) -> None:
         """Count a fault and, if it is news, log it in one line (with its trace when debugging)."""
         self.count += 1
         text = f"{type(error).__name__}: {error}"

@@ -37,6 +37,12 @@ class Instrument:
     description: str
     number: Literal["int", "double"] = "int"
 
+    def __post_init__(self) -> None:
+        if self.kind not in ("counter", "updowncounter", "gauge"):
+            raise ValueError(f"{self.name}: kind {self.kind!r} is no counter, updowncounter or gauge")
+        if self.number not in ("int", "double"):
+            raise ValueError(f"{self.name}: number {self.number!r} is neither int nor double")
+
     def series(
         self,
         source: str,
@@ -60,6 +66,10 @@ class Series:
     source: str
     divisor: int = 1
     attributes: Attributes = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.divisor, int) or self.divisor < 1:
+            raise TypeError(f"{self.source}: divisor must be a whole number from 1: {self.divisor!r}")
 
     def convert(self, raw: Number) -> Number:
         """The kernel's number in the instrument's unit."""
@@ -111,30 +121,41 @@ class Reading:
         """The (series, value) pairs."""
         return zip(self.series, self.values, strict=True)
 
+    def __repr__(self) -> str:
+        return f"<Reading of {self.entity.kind} {self.entity.key!r}: {len(self.values)} points>"
+
     def value(self, source: str) -> Number | None:
         """The kernel's number under its own name (``memory.current``), None if not measured."""
         return next((raw for series, raw in self.points if series.source == source), None)
 
     def metric(self, name: str, **attributes: AttributeValue) -> Number | None:
-        """The first point of a metric in its own unit, None if not measured.
+        """A metric in its own unit, None if not measured.
 
-        Attributes are given with ``_`` for ``.``: ``metric("container.cpu.time", cpu_mode="user")``.
+        Attributes tell points apart, with ``_`` for ``.``: ``metric("container.cpu.time",
+        cpu_mode="user")``. Raises `LookupError` where several points fit.
         """
         found = self._find(name, attributes)
         return None if found is None else found[0].convert(found[1])
 
     def attribute(self, name: str, key: str) -> AttributeValue | None:
-        """An attribute of the first point of a metric, None if not measured."""
+        """An attribute of the only point of a metric, None if not measured."""
         found = self._find(name, {})
         return None if found is None else dict(found[0].attributes).get(key)
 
     def _find(self, name: str, attributes: Mapping[str, AttributeValue]) -> Point | None:
+        found: list[Point] = []
         for series, raw in self.points:
             if series.instrument.name == name:
                 have = {key.replace(".", "_"): value for key, value in series.attributes}
                 if attributes.items() <= have.items():
-                    return series, raw
-        return None
+                    found.append((series, raw))
+        if len(found) > 1:
+            raise LookupError(f"{name} has {len(found)} points that differ by {_keys(found)}")
+        return found[0] if found else None
+
+
+def _keys(points: Iterable[Point]) -> str:
+    return ", ".join(sorted({key.replace(".", "_") for series, _ in points for key, _ in series.attributes}))
 
 
 @dataclass(frozen=True, slots=True)

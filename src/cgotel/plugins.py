@@ -75,7 +75,7 @@ def load(disabled: Iterable[str] = (), environ: Mapping[str, str] = os.environ) 
         try:
             _register(manager, candidate)
             _collect(manager, plugin, registry)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             plugin.fault = f"{type(error).__name__}: {error}"
     return registry
 

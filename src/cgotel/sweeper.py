@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from cgotel import sound
 from cgotel.budget import SeriesBudget
 from cgotel.clock import Instant, now
 from cgotel.contract import Collector, SourceStatus, State, Tick, Unavailable
@@ -24,7 +25,7 @@ _LAST_RETRY_NS = 600 * 10**9
 
 @dataclass(slots=True)
 class Running:
-    """One collector and how it fares."""
+    """One collector and how it fares; ``own``: it is part of cgotel, and not a plugin's."""
 
     collector: Collector
     status: SourceStatus
@@ -33,6 +34,10 @@ class Running:
     retry_at_ns: int = 0
     retry_after_ns: int = _FIRST_RETRY_NS
     entities: dict[tuple[str, str], Entity] = field(default_factory=dict)
+
+    @property
+    def own(self) -> bool:
+        return type(self.collector).__module__.startswith("cgotel.")
 
 
 class Sweeper:
@@ -96,7 +101,7 @@ class Sweeper:
             return []
         began_ns = now().monotonic_ns
         faults = running.faults.count
-        readings = list(_guarded(running, lambda: running.collector.collect(tick)))
+        readings = list(_guarded(running, lambda: _sound(running, running.collector.collect(tick))))
         running.duration_ns = now().monotonic_ns - began_ns
         entities = {(r.entity.kind, r.entity.key): r.entity for r in readings}
         if faults == running.faults.count:
@@ -116,8 +121,8 @@ class Sweeper:
         except Unavailable as unavailable:
             self._postpone(running, tick, unavailable.status)
             return False
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            running.faults.note(error)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+            running.faults.count += 1
             reason = f"{type(error).__name__}: {error}"
             self._postpone(running, tick, SourceStatus(running.collector.name, State.FAILED, reason))
             return False
@@ -137,8 +142,22 @@ def _guarded(running: Running, give: Callable[[], Iterable[T]]) -> Iterator[T]:
     """What a collector gives until it raises; the fault is counted, and told when it is a new one."""
     try:
         yield from give()
-    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
         running.faults.note(error)
+
+
+def _sound(running: Running, readings: Iterable[Reading]) -> Iterator[Reading]:
+    """The readings that can be relied on; of a plugin's, one that cannot costs itself only."""
+    if running.own:
+        yield from readings
+        return
+    for reading in readings:
+        try:
+            sound.check(reading)
+        except (TypeError, ValueError) as error:
+            running.faults.note(error)
+        else:
+            yield reading
 
 
 def _advice(status: SourceStatus) -> str:

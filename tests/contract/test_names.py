@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import msgspec
 from opentelemetry.semconv._incubating import metrics as conventions
@@ -54,13 +55,13 @@ def every(rule: Callable[[Instrument], bool]) -> Callable[[], None]:
     return test
 
 
-def conventional() -> Iterator[tuple[str, Instrument]]:
+def conventional() -> Iterator[tuple[str, SimpleNamespace]]:
     """The metrics of the conventions, from the functions that make them."""
 
     class Meter:
         def __getattr__(self, create: str):
             kind = create.removeprefix("create_").removeprefix("observable_").replace("_", "")
-            return lambda **told: Instrument(told["name"], kind, told["unit"], told["description"])
+            return lambda **told: SimpleNamespace(kind=kind, **told)
 
     for module in pkgutil.iter_modules(conventions.__path__, f"{conventions.__name__}."):
         for name, create in inspect.getmembers(importlib.import_module(module.name), inspect.isfunction):

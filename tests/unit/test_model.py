@@ -63,9 +63,10 @@ def test_a_value_is_asked_for_by_the_kernels_name_and_a_metric_by_its_own() -> N
     whole = reading((USER, 1_500_000), (SYSTEM, 250_000), (CURRENT, 4096))
     assert whole.value("cpu.stat.system_usec") == 250_000
     assert whole.metric("container.cpu.time", cpu_mode="system") == 0.25
-    assert whole.metric("container.cpu.time") == 1.5
+    with pytest.raises(LookupError, match=r"container\.cpu\.time has 2 points that differ by cpu_mode"):
+        whole.metric("container.cpu.time")
     assert whole.metric("container.memory.usage") == 4096
-    assert whole.attribute("container.cpu.time", "cpu.mode") == "user"
+    assert reading((USER, 1)).attribute("container.cpu.time", "cpu.mode") == "user"
 
 
 def test_what_was_not_measured_is_none_and_what_is_zero_is_zero() -> None:

@@ -87,6 +87,22 @@ def test_dropped_series_are_told_once(caplog):
     assert caplog.text.count("1 series are left out") == 1
 
 
+def test_a_reading_that_cannot_be_relied_on_costs_itself_only(caplog):
+    class Odd(Scripted):
+        def collect(self, tick):
+            yield 5
+            yield from super().collect(tick)
+
+    sweeper = Sweeper([Odd("odd", ["a"]), Scripted("good", ["b"])], 100)
+    assert keys(sweeper.sweep(at(1))) == ["a", "b"]
+    assert "collector odd: TypeError: gave 5 for a Reading" in caplog.text
+
+
+def test_one_that_exits_does_not_take_the_agent_along():
+    sweeper = Sweeper([Scripted("quits", [SystemExit(3)]), Scripted("good", ["b"])], 100)
+    assert keys(sweeper.sweep(at(1))) == ["b"]
+
+
 @pytest.mark.parametrize("collectors", [1, 2])
 def test_close_reaches_every_collector(collectors):
     made = [Scripted(str(n), []) for n in range(collectors)]

@@ -19,6 +19,8 @@ STANDARD_OUTPUT = "-"
 def write(data: bytes, output: str = STANDARD_OUTPUT) -> None:
     """Write an answer. What fails is one line on standard error and exit status 1; a closed pipe none."""
     try:
+        if not output:
+            fail("--output needs the name of a file")
         if output == STANDARD_OUTPUT:
             _write_all(sys.stdout.fileno(), data)
         else:
@@ -42,14 +44,14 @@ def _replace(path: str, data: bytes) -> None:
     The name of the new file begins with a dot and ends in no suffix that a reader of the directory
     would pick up. What is no regular file (/dev/null, a pipe) is written to as it is.
     """
-    path = os.path.realpath(path)
     try:
-        mode = os.stat(path).st_mode
+        mode = os.stat(path).st_mode  # before the links are followed: /dev/stdout leads to no name
     except FileNotFoundError:
         mode = None
     if mode is not None and not stat.S_ISREG(mode):
         _write_to(os.open(path, os.O_WRONLY | os.O_CLOEXEC), data)
         return
+    path = os.path.realpath(path)
     folder, name = os.path.split(path)
     new = os.path.join(folder, f".{name}.{os.getpid()}.new")
     try:

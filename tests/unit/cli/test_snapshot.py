@@ -158,15 +158,25 @@ def test_a_wrong_configuration_is_one_line_and_status_2(cgotel, tmp_path):
 
 
 def test_a_host_without_cgroup_v2_still_says_what_it_can(cgotel, tree, tmp_path):
-    done = cgotel("snapshot", env={**tree.environment, "HOST_CGROUP": str(tmp_path / "nothing")})
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = cgotel("snapshot", env={**tree.environment, "HOST_CGROUP": str(empty)})
     assert done.returncode == 0
     assert "memory available 6.00G" in done.stdout
     assert "no cgroup with processes in it" in done.stdout
 
 
+@pytest.mark.parametrize("variable", ["HOST_CGROUP", "HOST_PROC", "HOST_SYS", "HOST_ROOT"])
+def test_a_tree_that_is_not_where_it_is_said_to_be_is_one_line(cgotel, tree, variable):
+    done = cgotel("snapshot", env={**tree.environment, variable: "/nowhere"})
+    assert (done.returncode, done.stderr) == (2, f"cgotel: {variable}=/nowhere: no such directory\n")
+
+
 def test_where_nothing_can_be_read_it_says_so(cgotel, tree, tmp_path):
-    nothing = str(tmp_path / "nothing")
-    done = cgotel("snapshot", env={**tree.environment, "HOST_PROC": nothing, "HOST_SYS": nothing})
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    nothing = {"HOST_PROC": str(empty), "HOST_SYS": str(empty), "HOST_CGROUP": str(empty)}
+    done = cgotel("snapshot", env={**tree.environment, **nothing})
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "cgotel: nothing can be read here; cgotel doctor says why"
 

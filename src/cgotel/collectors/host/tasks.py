@@ -64,7 +64,7 @@ class Tasks:
         averages = [
             make.gauge(
                 f"system.cpu.load_average.{window}",
-                "1",
+                "{thread}",
                 f"Threads running or waiting for a device, averaged over {window}",
                 "double",
             ).series(f"loadavg.{window}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import grpc
@@ -78,10 +79,14 @@ def _content(path: str | None) -> bytes | None:
         raise ConfigError(f"TLS file of OTLP {path}: {error.strerror}") from None
 
 
+# grpc-core tries one address after the other and names the last: the same outage in many words
+_ADDRESS = re.compile(r"\bipv[46]:\S+ ?")
+
+
 def _judged(error: Any) -> Answer:
     """OTLP/gRPC response handling: opentelemetry-proto, docs/specification.md."""
     code, details = error.code(), error.details() or ""
-    said = f"{code.name}: {details}"
+    said = f"{code.name}: {_ADDRESS.sub('', details)}"
     after_s = _retry_delay_s(error.trailing_metadata() or ())
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         if after_s is not None:
