@@ -59,23 +59,40 @@ def statuses(
 ) -> Iterator[SourceStatus]:
     """One status a file over all cgroups, and one for the cgroups that could not be opened or listed."""
     controllers = _controllers(roots)
-    by_file: dict[str, Counter[State]] = {}
-    reasons: dict[tuple[str, State], str] = {}
-    for member in members:
-        for file in member.sources:
-            by_file.setdefault(file.name, Counter())[file.state] += 1
-            reasons.setdefault((file.name, file.state), file.reason)
-    for name, states in by_file.items():
-        state = next(state for state in _BY_WEIGHT if states[state])
+    tally, reasons = _tally(members)
+    for name in {name: None for counts in tally.values() for name in counts}:
+        state = next(state for state in _BY_WEIGHT if tally[state][name])
+        total = sum(counts[name] for counts in tally.values())
         if state is State.ABSENT:
-            yield _absent(name, controllers, roots, alone=states.total() == 1)
+            yield _absent(name, controllers, roots, alone=total == 1)
         else:
-            where = f"{reasons[name, state]} in {states[state]} of {states.total()} cgroups"
+            where = f"{reasons.get((name, state), '')} in {tally[state][name]} of {total} cgroups"
             yield _status(name, state, where)
     if unopened:
         path, error = next(iter(unopened.items()))
         where = f"{error.strerror}: {len(unopened)} could not be opened, {path} among them"
         yield _status("cgroups", state_of(error), where)
+
+
+def _tally(
+    members: Iterable[Member],
+) -> tuple[dict[State, Counter[str]], dict[tuple[str, State], str]]:
+    """How many cgroups' files of each name are in each state, and a reason for those that are silent.
+
+    Nearly all are there or are not, and are counted without a look at each: this is done after every
+    sweep.
+    """
+    tally: dict[State, Counter[str]] = {state: Counter() for state in State}
+    reasons: dict[tuple[str, State], str] = {}
+    ok, absent = State.OK, State.ABSENT
+    for member in members:
+        files = member.sources
+        tally[ok].update([file.name for file in files if file.state is ok])
+        tally[absent].update([file.name for file in files if file.state is absent])
+        for file in [file for file in files if file.state is not ok and file.state is not absent]:
+            tally[file.state][file.name] += 1
+            reasons.setdefault((file.name, file.state), file.reason)
+    return tally, reasons
 
 
 def _status(name: str, state: State, where: str) -> SourceStatus:
