@@ -26,6 +26,7 @@ from tests.unit.kernel.keyed_files import (
     flat,
     flat_truth,
     half,
+    joined,
     nested,
     nested_truth,
 )
@@ -59,7 +60,9 @@ def one_input(data: bytes) -> None:
 
 def _keyed(files: list[bytes], want: Want, decimals: bool) -> None:
     flats, nesteds = flat(True, decimals, want), nested(True, decimals, want)
+    together = joined(True, want)
     for file in files:
+        assert repr(together.columns(file)) == repr(joined(False, want).columns(file))
         for veteran, truth in ((flats, flat_truth), (nesteds, nested_truth)):
             wanted = {key: value for key, value in truth(file, decimals).items() if want(key[1])}
             assert repr(as_dict(veteran.columns(file))) == repr(wanted)
@@ -93,6 +96,8 @@ def _seeds(directory: str) -> None:
     """What kernels print, to start from."""
     for number, file in enumerate(FLAT + NESTED + _SCALARS):
         Path(directory, f"seed-{number}").write_bytes(b"\xff\x00" + file + _BETWEEN_FILES + file)
+    together = b"\0".join([FLAT[1], NESTED[0], _SCALARS[1]])
+    Path(directory, "seed-together").write_bytes(b"\xff\x00" + together + _BETWEEN_FILES + together)
 
 
 if __name__ == "__main__":

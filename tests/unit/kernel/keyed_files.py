@@ -131,14 +131,14 @@ def nested(learn: bool, decimals: bool = True, want: Want = bool) -> NestedKeyed
     return parser
 
 
-def each(decimals: bool = True) -> list[Keyed[tuple[bytes, bytes]]]:
+def each(want: Want = ALL) -> list[Keyed[tuple[bytes, bytes]]]:
     """A parser of each kind, that remembers no layout."""
-    return [flat(learn=False), nested(learn=False, decimals=decimals), Single((b"", b"only"))]
+    return [flat(learn=False, want=want), nested(learn=False, want=want), Single((b"", b"only"))]
 
 
-def joined(learn: bool) -> Joined[tuple[bytes, bytes]]:
+def joined(learn: bool, want: Want = ALL) -> Joined[tuple[bytes, bytes]]:
     """A parser of one file of each kind as one text."""
-    parser = Joined(each())
+    parser = Joined(each(want))
     parser._MISSES_A_PATTERN = 1 if learn else 2**62
     return parser
 

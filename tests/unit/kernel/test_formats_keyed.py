@@ -128,23 +128,27 @@ def triples() -> st.SearchStrategy[tuple[bytes, bytes, bytes]]:
 @given(
     st.lists(triples(), min_size=1, max_size=3)
     | st.tuples(triples(), sequences(FLAT)).map(lambda t: [(flat, *t[0][1:]) for flat in t[1]])
-    | st.tuples(triples(), sequences(NESTED)).map(lambda t: [(t[0][0], nested, t[0][2]) for nested in t[1]])
+    | st.tuples(triples(), sequences(NESTED)).map(lambda t: [(t[0][0], nested, t[0][2]) for nested in t[1]]),
+    st.sampled_from([ALL, half]),
 )
-@example([(b"a 1\n", b"s b=1\n", b"3\n"), (b"a 1\ns b=1\n", b"", b"3\n")])
-@example([(b"a 1\n", b"s b=1\n", b"3\n"), (b"a 1", b"\ns b=1\n", b"3\n")])
-@example([(b"a 1\n", b"s b=1\n", b"3\n"), (b"a 007\n", b"s b=08\n", b"3\n")])
-@example([(b"a 1\n", b"s b=0.5 c=1\n", b"max\n"), (b"a 1\n", b"s b=5 c=2\n", b"4\n")])
-def test_files_as_one_text_give_what_each_gives_alone(sequence: list[tuple[bytes, bytes, bytes]]) -> None:
-    veteran = joined(learn=True)
+@example([(b"a 1\n", b"s b=1\n", b"3\n"), (b"a 1\ns b=1\n", b"", b"3\n")], ALL)
+@example([(b"a 1\n", b"s b=1\n", b"3\n"), (b"a 1", b"\ns b=1\n", b"3\n")], ALL)
+@example([(b"a 1\n", b"s a=1 b=2\n", b"3\n"), (b"a x=y\n", b"s a=\0 b=2\n", b"3\n")], half)
+@example([(b"a 1\n", b"s b=1\n", b"3\n"), (b"a 007\n", b"s b=08\n", b"3\n")], ALL)
+@example([(b"a 1\n", b"s b=0.5 c=1\n", b"max\n"), (b"a 1\n", b"s b=5 c=2\n", b"4\n")], ALL)
+def test_files_as_one_text_give_what_each_gives_alone(
+    sequence: list[tuple[bytes, bytes, bytes]], want: Want
+) -> None:
+    veteran = joined(True, want)
     for texts in sequence:
-        alone = [parser.columns(text) for parser, text in zip(each(), texts, strict=True)]
+        alone = [parser.columns(text) for parser, text in zip(each(want), texts, strict=True)]
         together = veteran.columns(b"\0".join(texts))
         if any(b"\0" in text for text in texts):
             assert together == Columns((), [])
         else:
             points = [point for columns in alone for point in zip(*columns, strict=True)]
             assert repr(list(zip(*together, strict=True))) == repr(points)
-        assert repr(together) == repr(joined(learn=False).columns(b"\0".join(texts)))
+        assert repr(together) == repr(joined(False, want).columns(b"\0".join(texts)))
 
 
 class Veterans(RuleBasedStateMachine):
