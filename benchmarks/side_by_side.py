@@ -1,9 +1,10 @@
 """Telegraf's own ``inputs.cgroup`` and cgotel below ``inputs.execd``, on the same files in one run.
 
-    python benchmarks/side_by_side.py
+    python benchmarks/side_by_side.py [--real]
 
 CPU time of Telegraf and of the child that it starts, per sweep: collecting, parsing, serializing.
-Both read the same files of the same recorded cgroups, with what moves in life moved in between.
+Both read the same files of the same recorded cgroups, with what moves in life moved in between;
+with --real, of cgroups that the kernel serves.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil  # noqa: TID253 - needed whatever is measured
-from trees import Tree, move, recorded_trees
+from trees import Tree, move, real_trees, recorded_trees
 
 ROOT = Path(__file__).parents[1]
 _LIMIT_S = 300
@@ -56,15 +57,17 @@ def main() -> None:
     parser.add_argument("--cgroups", type=int, nargs="*", default=[100, 1000])
     parser.add_argument("--sweeps", type=int, default=15)
     parser.add_argument("--interval", type=int, default=2, help="seconds")
+    parser.add_argument("--real", action="store_true", help="cgroups of this machine's kernel; needs root")
     arguments = parser.parse_args()
     command = [sys.executable, "-m", "tests.peers.telegraf"]
     telegraf = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     print("| cgroups | input | CPU ms per sweep | ratio | fields | lines |\n|---|---|---|---|---|---|")
     for cgroups in arguments.cgroups:
-        with recorded_trees(cgroups, 1) as [tree]:
+        with (real_trees if arguments.real else recorded_trees)(cgroups, 1) as [tree]:
             first = None
             for contender in (native(tree), cgotel(tree)):
-                cost = measured(telegraf, contender, tree, arguments.sweeps, arguments.interval)
+                moved = None if arguments.real else tree
+                cost = measured(telegraf, contender, moved, arguments.sweeps, arguments.interval)
                 first = first or cost
                 ratio = cost.cpu_s / first.cpu_s
                 cells = (
@@ -92,7 +95,7 @@ def cgotel(tree: Tree) -> Contender:
     return Contender("cgotel", inputs, b"cgotel_source ", 1)
 
 
-def measured(telegraf: str, contender: Contender, tree: Tree, sweeps: int, interval: int) -> Cost:
+def measured(telegraf: str, contender: Contender, tree: Tree | None, sweeps: int, interval: int) -> Cost:
     """What so many sweeps cost on average, after the first few."""
     with running(telegraf, contender, interval) as (process, output):
         arrived = Arrived(output, contender)
@@ -121,8 +124,8 @@ class Arrived:
         """Sweeps so far; what is flushed in parts counts in parts."""
         return self._markers / self._contender.per_sweep
 
-    def wait(self, sweeps: float, tree: Tree) -> None:
-        """Until so many have arrived; after each, what moves in life is moved."""
+    def wait(self, sweeps: float, tree: Tree | None) -> None:
+        """Until so many have arrived; after each, what moves in life is moved in ``tree``."""
         deadline = time.monotonic() + _LIMIT_S
         while self.sweeps < sweeps:
             if time.monotonic() > deadline:
@@ -131,7 +134,7 @@ class Arrived:
             self._read()
             if self.sweeps >= self._moved + 1:
                 self._moved = int(self.sweeps)
-                move([tree], self._moved)
+                move([tree] if tree else [], self._moved)
 
     def _read(self) -> None:
         if not self._file.exists():

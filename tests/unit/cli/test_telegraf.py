@@ -346,3 +346,11 @@ def test_it_runs_no_thread_that_could_outlive_its_end(child):
     running.batch()
     folder = f"/proc/{running.process.pid}/task"
     assert len(os.listdir(folder)) == 1
+
+
+def test_its_lines_are_an_output_of_the_agent_too(cgotel, tmp_path):
+    config = tmp_path / "cgotel.toml"
+    config.write_text('[agent]\noutputs = ["influx"]\n')
+    done = cgotel("--config", str(config), "agent", "--once")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert web(parsed(done.stdout))
