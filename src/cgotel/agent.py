@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
+from cgotel import sound
 from cgotel.clock import Instant, now
-from cgotel.contract import Output, OutputEnded
+from cgotel.contract import Lost, Output, OutputEnded, SourceStatus
 from cgotel.faults import Faults
-from cgotel.model import Event, Reading, Sweep, count_points
+from cgotel.model import Event, Point, Reading, Sweep, count_points
 from cgotel.self_metrics import SelfMetrics
 from cgotel.sweeper import Sweeper
 
@@ -40,6 +41,8 @@ class Agent:
         self._interval_ns = int(interval * 1e9)
         self._clock = clock
         self._self_metrics = SelfMetrics()
+        self._closing = ""
+        self._own_faults = Faults("the agent itself")
         self._faults = {output.name: Faults(f"output {output.name}") for output in outputs}
 
     def run(self, stop: threading.Event) -> None:
@@ -59,22 +62,45 @@ class Agent:
         finally:
             self.close()
 
+    @property
+    def busy_with(self) -> str:
+        """Who is at work: a collector while it is asked, an output while it is closed."""
+        return self._sweeper.busy_with or self._closing or "the agent"
+
+    @property
+    def faults(self) -> int:
+        """How often an output failed, or lost something."""
+        return sum(faults.count for faults in self._faults.values())
+
     def sweep(self) -> Sweep:
         """One sweep, handed to every output."""
         instant = self._clock()
         swept = self._sweeper.sweep(instant)
-        points = count_points(swept.readings)
         sources = list(self._sweeper.sources())
-        own = list(self._self_metrics.points(self._sweeper, sources, points, self._faults))
-        for output in self._outputs:
-            own += self._guarded(output, output.points) or ()
-        swept.readings.append(Reading.of(self._self_metrics.entity, swept.time_ns, own))
+        swept.readings.append(self._own_reading(swept, sources))
         for output in self._outputs:
             self._guarded(output, partial(output.sources, sources))
             self._guarded(output, partial(output.write, swept))
         for event in self._sweeper.events():
             self.emit(event)
         return swept
+
+    def _own_reading(self, swept: Sweep, sources: Sequence[SourceStatus]) -> Reading:
+        """What the agent and its outputs say of themselves; one that cannot say it says nothing."""
+        points = count_points(swept.readings)
+        told: list[Point] = []
+        try:
+            told += self._self_metrics.points(self._sweeper, sources, points, self._faults)
+        except (OSError, MemoryError) as error:
+            self._own_faults.note(error)
+        for output in self._outputs:
+            told += self._guarded(output, partial(self._points_of, output)) or ()
+        return Reading.of(self._self_metrics.entity, swept.time_ns, told)
+
+    def _points_of(self, output: Output) -> list[Point]:
+        points = list(output.points())
+        sound.check(Reading.of(self._self_metrics.entity, 0, points))
+        return points
 
     def emit(self, event: Event) -> None:
         """Give one event to every output."""
@@ -84,6 +110,7 @@ class Agent:
     def close(self) -> None:
         """Let every output send what it holds back, then close the collectors."""
         for output in self._outputs:
+            self._closing = f"output {output.name}"
             self._guarded(output, partial(output.close, CLOSE_TIMEOUT_S))
         self._sweeper.close()
 
@@ -101,6 +128,9 @@ class Agent:
     def _guarded(self, output: Output, act: Callable[[], T]) -> T | None:
         try:
             return act()
+        except Lost:
+            self._faults[output.name].count += 1
+            return None
         except OutputEnded:
             self._outputs = tuple(other for other in self._outputs if other is not output)
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from cgotel.config import ConfigError, Configuration
 from cgotel.contract import Collector, CollectorSettings, Output
 from cgotel.kernel.roots import Roots
 from cgotel.plugins import Registry
+
+log = logging.getLogger(__name__)
 
 _ENDPOINTS = (
     "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -35,15 +38,29 @@ class Assembly:
             settings = self.configuration.collectors[name]
             assert isinstance(settings, CollectorSettings)
             if settings.enabled:
-                made.append(kind(settings, self.roots))
+                made += self._made(name, kind, settings)
         return made
+
+    def _made(self, name: str, kind: type[Collector], settings: CollectorSettings) -> list[Collector]:
+        """One collector, or none and a line of log: a plugin's may raise anything."""
+        try:
+            return [kind(settings, self.roots)]
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            log.error("collector %s is left out: %s: %s", name, type(error).__name__, error)
+            return []
 
     def outputs(self) -> list[Output]:
         """The outputs that the configuration names, else the default one; made but not started."""
         names = self.configuration.agent.outputs
         if names is None:
             names = (self._default_output(),)
-        return [self.registry.outputs[name](self.configuration.outputs[name]) for name in names]
+        return [self._output(name) for name in names]
+
+    def _output(self, name: str) -> Output:
+        try:
+            return self.registry.outputs[name](self.configuration.outputs[name])
+        except (Exception, SystemExit) as error:
+            raise ConfigError(f"output {name}: {type(error).__name__}: {error}") from error
 
     def _default_output(self) -> str:
         otlp = self.configuration.outputs.get("otlp")

@@ -11,13 +11,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from typing import Any
 
 import pluggy
 
 from cgotel import builtin, hookspecs
-from cgotel.contract import Collector, Output
+from cgotel.contract import Collector, CollectorSettings, Output, Settings
 
 GROUP = "cgotel"
 """The entry-point group of plugins."""
@@ -86,8 +86,30 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[_Candidate]:
         yield _Candidate(name, "built-in", partial(importlib.import_module, module))
     if environ.get(RESCUE, "").lower() == "none":
         return
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        yield _Candidate(entry.name, _distribution(entry), entry.load)
+    yield from sorted(_installed(), key=lambda candidate: candidate.name)
+
+
+def _installed() -> list[_Candidate]:
+    """The entry points of all distributions; one whose list cannot be read hides no other's."""
+    try:
+        return [_candidate(entry) for entry in entry_points(group=GROUP)]
+    except Exception:  # noqa: BLE001 - importlib.metadata parses files that anybody may have written
+        return [candidate for dist in distributions() for candidate in _of_distribution(dist)]
+
+
+def _of_distribution(dist: Distribution) -> list[_Candidate]:
+    try:
+        return [_candidate(entry) for entry in dist.entry_points.select(group=GROUP)]
+    except Exception as error:  # noqa: BLE001 - likewise
+        return [_Candidate(str(dist.name), "its entry_points.txt", partial(_raise, error))]
+
+
+def _raise(error: Exception) -> Any:
+    raise error
+
+
+def _candidate(entry: EntryPoint) -> _Candidate:
+    return _Candidate(entry.name, _distribution(entry), entry.load)
 
 
 def _distribution(entry: EntryPoint) -> str:
@@ -116,17 +138,24 @@ def _refuse_unknown_hooks(manager: pluggy.PluginManager) -> None:
 
 def _collect(manager: pluggy.PluginManager, plugin: Plugin, registry: Registry) -> None:
     """Ask one plugin for its classes; refuse what is not one, and a name that is taken."""
-    kinds: tuple[tuple[str, type[Any], dict[str, Any]], ...] = (
-        ("collector", Collector, registry.collectors),
-        ("output", Output, registry.outputs),
+    kinds: tuple[tuple[str, type[Any], type[Any], dict[str, Any]], ...] = (
+        ("collector", Collector, CollectorSettings, registry.collectors),
+        ("output", Output, Settings, registry.outputs),
     )
-    for kind, base, known in kinds:
+    for kind, base, settings, known in kinds:
         for hook in getattr(manager.hook, f"cgotel_{kind}s").get_hookimpls():
             if hook.plugin_name != plugin.name:
                 continue
             for offered in hook.function():
+                _refuse_config(offered, settings)
                 _add(kind, base, known, offered)
                 plugin.offers.append(f"{kind} {offered.name}")
+
+
+def _refuse_config(offered: object, settings: type[Any]) -> None:
+    config = getattr(offered, "Config", settings)
+    if not (isinstance(config, type) and issubclass(config, settings)):
+        raise TypeError(f"its Config must be a subclass of {settings.__name__}, got {config!r}")
 
 
 def _add(kind: str, base: type[Any], known: dict[str, Any], offered: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -43,7 +44,11 @@ class Running:
 class Sweeper:
     """Asks collectors for their readings; one that fails costs its own readings only."""
 
-    def __init__(self, collectors: Sequence[Collector], ceiling: int) -> None:
+    def __init__(
+        self, collectors: Sequence[Collector], ceiling: int, stop: threading.Event | None = None
+    ) -> None:
+        self._stop = stop or threading.Event()
+        self.busy_with = ""
         self.running = [
             Running(c, SourceStatus(c.name, State.OFF, "not started"), Faults(f"collector {c.name}"))
             for c in collectors
@@ -60,7 +65,9 @@ class Sweeper:
         ended: list[Entity] = []
         readings: list[Reading] = []
         for running in self.running:
+            self.busy_with = f"collector {running.collector.name}"
             readings += self._collect(running, tick, ended)
+        self.busy_with = ""
         admitted = list(self.budget.admit(readings))
         self._tell_dropped()
         self.duration_ns = now().monotonic_ns - instant.monotonic_ns
@@ -70,14 +77,14 @@ class Sweeper:
         """What the collectors noticed during the last sweep."""
         for running in self.running:
             if running.status.state is State.OK:
-                yield from _guarded(running, running.collector.events)
+                yield from _told(running, Event, running.collector.events)
 
     def sources(self) -> Iterator[SourceStatus]:
         """Every source behind every collector, with its state."""
         for running in self.running:
             yield running.status
             if running.status.state is State.OK:
-                yield from _guarded(running, running.collector.sources)
+                yield from _told(running, SourceStatus, running.collector.sources)
 
     def close(self) -> None:
         """Close every collector."""
@@ -101,14 +108,18 @@ class Sweeper:
             return []
         began_ns = now().monotonic_ns
         faults = running.faults.count
-        readings = list(_guarded(running, lambda: _sound(running, running.collector.collect(tick))))
+        readings: list[Reading] = []
+        for reading in _guarded(running, lambda: _sound(running, running.collector.collect(tick))):
+            readings.append(reading)
+            if self._stop.is_set():
+                break
         running.duration_ns = now().monotonic_ns - began_ns
         entities = {(r.entity.kind, r.entity.key): r.entity for r in readings}
-        if faults == running.faults.count:
+        if faults == running.faults.count and not self._stop.is_set():
             ended += [e for key, e in running.entities.items() if key not in entities]
             running.entities = entities
         else:
-            running.entities |= entities  # what a broken sweep did not reach has not ended
+            running.entities |= entities  # what a sweep that was cut short did not reach has not ended
         return readings
 
     def _started(self, running: Running, tick: Tick) -> bool:
@@ -158,6 +169,15 @@ def _sound(running: Running, readings: Iterable[Reading]) -> Iterator[Reading]:
             running.faults.note(error)
         else:
             yield reading
+
+
+def _told(running: Running, kind: type[T], give: Callable[[], Iterable[T]]) -> Iterator[T]:
+    """What a collector tells besides its readings, as long as it is of that kind."""
+    for told in _guarded(running, give):
+        if isinstance(told, kind):
+            yield told
+        else:
+            running.faults.note(TypeError(f"gave {told!r} for a {kind.__name__}"))
 
 
 def _advice(status: SourceStatus) -> str:

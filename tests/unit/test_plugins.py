@@ -36,6 +36,11 @@ BROKEN = {
         GOOD.replace("[Good]", "[Good(None, None)]"),
         "must return subclasses of Collector",
     ),
+    "has a Config of its own sort": (
+        GOOD.replace('name = "good"', 'name = "good"; Config = int'),
+        "its Config must be a subclass of CollectorSettings",
+    ),
+    "leaves while it is imported": ("raise SystemExit(3)", "SystemExit: 3"),
     "has no name": (GOOD.replace('name = "good"', "pass"), "has no name"),
     "takes a name that is taken": (GOOD.replace('"good"', '"cgroup"'), "is offered twice"),
     "uses an unknown hook": (
@@ -83,6 +88,17 @@ def test_a_broken_plugin_is_named_with_its_fault_and_stops_no_other(install, how
     assert "good" in registry.collectors
     assert "cgroup" in registry.collectors
     assert registry.collectors["cgroup"].__module__.startswith("cgotel.")
+
+
+@pytest.mark.parametrize("content", [b"[cgotel]\nno equals sign\n", b"\xff\xfe\x00"])
+def test_a_list_of_entry_points_that_cannot_be_read_hides_no_other(install, tmp_path, content):
+    install("torn", GOOD)
+    (tmp_path / "cgotel_test_torn-1.5.dist-info/entry_points.txt").write_bytes(content)
+    install("zgood", GOOD)
+    registry = plugins.load()
+    assert "good" in registry.collectors
+    assert named(registry, "zgood").fault == ""
+    assert named(registry, "cgotel_test_torn").origin == "its entry_points.txt"
 
 
 def test_a_plugin_says_where_it_comes_from_and_what_it_offers(install):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 
 import click
 
 from cgotel.agent import Agent
 from cgotel.assemble import Assembly
-from cgotel.cli.common import assembled, config_errors, log_to_stderr
+from cgotel.cli.common import assembled, config_errors, log_to_stderr, tell
+from cgotel.cli.ending import Ending
+from cgotel.config import ConfigError
 from cgotel.contract import Output, Unavailable
 from cgotel.sweeper import Sweeper
 
 UNAVAILABLE_STATUS = 1
+LOSS_STATUS = 1
 
 
 @click.command()
@@ -24,20 +25,18 @@ UNAVAILABLE_STATUS = 1
 @click.pass_obj
 def command(config_path: str | None, interval: float | None, once: bool, verbose: bool) -> None:
     """Sweep and export: over OTLP when an endpoint is configured, else as a live summary."""
+    ending = Ending(tell)
     log_to_stderr(verbose)
     assembly = assembled(config_path)
     settings = assembly.configuration.agent
     outputs = _started(assembly)
-    sweeper = Sweeper(assembly.collectors(), settings.max_series)
+    sweeper = Sweeper(assembly.collectors(), settings.max_series, ending.event)
     agent = Agent(sweeper, outputs, interval or settings.interval)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    ending.busy_with = lambda: agent.busy_with
     if once:
-        agent.sweep()
-        agent.close()
-    else:
-        agent.run(stop)
+        agent.follow((None,))
+        sys.exit(LOSS_STATUS if agent.faults else 0)
+    agent.run(ending.event)
 
 
 def _started(assembly: Assembly) -> list[Output]:
@@ -48,6 +47,11 @@ def _started(assembly: Assembly) -> list[Output]:
                 output.start()
         except Unavailable as unavailable:
             status = unavailable.status
-            click.echo(f"cgotel: output {status.name}: {status.reason}. {status.remedy}", err=True)
+            tell(f"output {status.name}: {status.reason}. {status.remedy}")
+            sys.exit(UNAVAILABLE_STATUS)
+        except ConfigError:
+            raise
+        except Exception as error:
+            tell(f"output {output.name} cannot start: {type(error).__name__}: {error}")
             sys.exit(UNAVAILABLE_STATUS)
     return outputs

@@ -21,9 +21,11 @@ from cgotel.kernel.source import State, state_of
 T = TypeVar("T")
 
 _FIRST_SIZE = 256
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # a pipe in its place must not block
 _LARGEST = 64 * 1024 * 1024
 _SPARE = 64  # descriptors left to sockets, logs and libraries
 
+_OK = State.OK  # an enum looks its members up anew each time
 _pread = os.pread
 _FROM_THE_START = repeat(0)
 
@@ -56,7 +58,7 @@ class Descriptors:
 
 def read_once(name: str, dir_fd: int | None = None) -> bytes:
     """A whole file of any size. Raises OSError."""
-    fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=dir_fd)
+    fd = os.open(name, _OPEN, dir_fd=dir_fd)
     try:
         chunks = []
         while chunk := os.read(fd, 65536):
@@ -123,7 +125,7 @@ class KernelFile(Generic[T]):
 
     def fetch(self) -> bytes | None:
         """The whole file as it is now, not parsed; None where it says nothing."""
-        if self.state is not State.OK:
+        if self.state is not _OK:
             return None
         try:
             if self.fd < 0:
@@ -157,7 +159,7 @@ class KernelFile(Generic[T]):
             self._descriptors.free += 1
 
     def _open(self) -> None:
-        self.fd = os.open(self.name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._dir_fd)
+        self.fd = os.open(self.name, _OPEN, dir_fd=self._dir_fd)
         self._descriptors.free -= 1
 
     def _more(self, start: bytes) -> bytes:

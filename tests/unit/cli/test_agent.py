@@ -6,7 +6,9 @@ import pty
 import signal
 import struct
 import subprocess
+import sys
 import termios
+from contextlib import suppress
 
 import pytest
 from tests.unit.cli.conftest import CGOTEL
@@ -97,3 +99,87 @@ def until(master, wanted):
             assert not wanted, f"the agent ended: {received!r}"
             break
     return received
+
+
+class TestTheEnd:
+    """Told by signals, at any moment, however often; and it comes though somebody hangs."""
+
+    PLUGIN = """
+import sys, time
+from cgotel import Collector, hookimpl
+
+class Slow(Collector):
+    name = "slow"
+    def collect(self, tick):
+        print("collecting", file=sys.stderr, flush=True)
+        {wait}
+        yield from ()
+
+@hookimpl
+def cgotel_collectors():
+    return [Slow]
+"""
+
+    @pytest.fixture
+    def started(self, tmp_path, monkeypatch):
+        """An agent with a slow collector, once it is collecting; killed in the end."""
+        processes = []
+
+        def start(wait="pass", patience_s=10):
+            (tmp_path / "slow_plugin.py").write_text(self.PLUGIN.format(wait=wait))
+            info = tmp_path / "slow-1.dist-info"
+            info.mkdir()
+            (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow\nVersion: 1\n")
+            (info / "entry_points.txt").write_text("[cgotel]\nslow = slow_plugin\n")
+            code = (
+                f"from cgotel.cli import ending, main; ending.PATIENCE_S = {patience_s}; "
+                "main(['agent', '--interval', '0.1'])"
+            )
+            process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                env={**os.environ, "PYTHONPATH": str(tmp_path)},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            processes.append(process)
+            for line in process.stderr:
+                if line == "collecting\n":
+                    return process
+            raise AssertionError("it never collected")
+
+        yield start
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+    def test_one_signal_is_enough(self, started, number):
+        process = started()
+        process.send_signal(number)
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+
+    def test_two_hundred_are_no_more_than_one(self, started):
+        process = started()
+        for _ in range(200):
+            process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+
+    @pytest.mark.parametrize("wait", ["time.sleep(1000)", "exec('while True: pass')"])
+    def test_a_collector_that_hangs_is_named_and_left(self, started, wait):
+        process = started(wait, patience_s=0.2)
+        process.terminate()
+        _, said = process.communicate(timeout=20)
+        assert process.returncode == 1
+        assert said.splitlines()[-1] == "cgotel: collector slow does not return: ended without it"
+
+    def test_a_second_interrupt_ends_it_at_once(self, started):
+        process = started("time.sleep(1000)")
+        for _ in range(50):  # two that come at once may be one to the kernel
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)
+                break
+        assert process.returncode == 130
