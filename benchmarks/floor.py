@@ -37,7 +37,7 @@ class Floor:
 
     def calls(self) -> Counter[str]:
         """It makes no other calls than its reads."""
-        return Counter(pread=self.reads)
+        return Counter(read=self.reads)
 
     def close(self) -> None:
         """End the program."""
