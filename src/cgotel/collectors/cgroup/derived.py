@@ -73,12 +73,12 @@ class Derived:
         self._starts = family.counter(
             "process.observed_starts",
             "{process}",
-            "Processes that appeared between sweeps; a lower bound: those that also ended are not seen",
+            "Processes that were seen to have come; a lower bound: those that lived between sweeps are not",
         ).series("cgroup.procs.observed_starts")
         self._exits = family.counter(
             "process.observed_exits",
             "{process}",
-            "Processes that vanished between sweeps; a lower bound: those that began after one are not seen",
+            "Processes that were seen to have gone; a lower bound: those that lived between sweeps are not",
         ).series("cgroup.procs.observed_exits")
         self._throttled = Owned(
             family.counter(

@@ -155,18 +155,22 @@ class Member:
 
 
 class ProcessSet:
-    """Counts processes that came and went between sweeps: who lived in between is not seen."""
+    """Counts processes that came and went; both are lower bounds.
+
+    Who is there at the first look has come since the cgroup began; who lived between two looks is
+    never seen.
+    """
 
     __slots__ = ("_known", "exits", "starts")
 
     def __init__(self) -> None:
-        self._known: frozenset[int] | None = None
+        self._known: frozenset[int] = frozenset()
         self.starts = 0
         self.exits = 0
 
     def update(self, now: frozenset[int]) -> None:
-        """Compare with the sweep before; the first one only sets the ground."""
-        if self._known is not None and now is not self._known:
+        """Compare with the sweep before."""
+        if now is not self._known:
             self.starts += len(now - self._known)
             self.exits += len(self._known - now)
         self._known = now

@@ -77,7 +77,7 @@ def test_a_cgroup_made_anew_is_another_entity_with_counters_of_its_own(cgroups) 
     assert new.entity.key != old.entity.key
     assert new.entity.attributes == old.entity.attributes
     assert new.value("cpu.usage") is None
-    assert new.value("cgroup.procs.observed_starts") == 0
+    assert new.value("cgroup.procs.observed_starts") == 1
 
 
 def test_an_entity_began_when_its_cgroup_was_made(cgroups) -> None:

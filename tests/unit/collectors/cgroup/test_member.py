@@ -138,12 +138,12 @@ def test_a_process_set_counts_only_what_it_saw() -> None:
     processes = ProcessSet()
     assert (processes.starts, processes.exits) == (0, 0)
     for now, starts, exits in [
-        ({1, 2}, 0, 0),
-        ({1, 2}, 0, 0),
-        ({2, 3}, 1, 1),
-        ({2, 4, 5}, 3, 2),
-        (set(), 3, 5),
-        ({9}, 4, 5),
+        ({1, 2}, 2, 0),
+        ({1, 2}, 2, 0),
+        ({2, 3}, 3, 1),
+        ({2, 4, 5}, 5, 2),
+        (set(), 5, 5),
+        ({9}, 6, 5),
     ]:
         processes.update(frozenset(now))
         assert (processes.starts, processes.exits) == (starts, exits)
