@@ -4,14 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from tests.unit.collectors.cgroup.sweeping import Cgroups
 from tests.unit.kernel.real import cgroup
 
 __all__ = ["cgroup"]
-
-settings.register_profile("cgotel", deadline=None)
-settings.load_profile("cgotel")
 
 
 @pytest.fixture
