@@ -16,6 +16,9 @@ from collections.abc import Iterator
 ASKING = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 ENDING = (signal.SIGTERM, signal.SIGINT)
 
+PATIENCE_S = 3
+"""Seconds that a sweep may still take when the end is asked for: Telegraf kills after 5 more."""
+
 _AT_ONCE = 65536
 
 
@@ -31,8 +34,10 @@ class Triggers:
         self._input = standard_input
         self._signals, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
-        for number in (*ASKING, *ENDING):
+        for number in ASKING:
             signal.signal(number, _noted)
+        for number in ENDING:
+            signal.signal(number, _last_call)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKING)
         self._poll = select.poll()
         for descriptor in (self._input, self._signals):
@@ -79,3 +84,8 @@ def _read(descriptor: int) -> bytes:
 
 def _noted(_number: int, _frame: object) -> None:
     """The number of the signal is in the wakeup pipe; this only keeps it from its default action."""
+
+
+def _last_call(_number: int, _frame: object) -> None:
+    """As `_noted`; should a collector never return, SIGALRM ends the process without asking anybody."""
+    signal.alarm(PATIENCE_S)

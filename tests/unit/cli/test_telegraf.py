@@ -53,6 +53,23 @@ def cgotel_collectors():
     return [Talks]
 """
 
+HANGS = """
+import time
+from cgotel import Collector, hookimpl
+
+class Hangs(Collector):
+    name = "hangs"
+
+    def collect(self, tick):
+        print("hanging")
+        while True:
+            time.sleep(1)
+
+@hookimpl
+def cgotel_collectors():
+    return [Hangs]
+"""
+
 
 class Child:
     """The command with both its ends in hand."""
@@ -231,6 +248,15 @@ def test_it_ends_by_signal(child, number):
     running.ready()
     running.process.send_signal(number)
     assert running.ends() == (0, "", "")
+
+
+def test_it_ends_though_a_collector_never_returns(child, plugin):
+    running = child(environment=plugin(HANGS))
+    running.ready()
+    running.ask()
+    assert running.process.stderr.readline() == b"I! hanging\n"
+    running.process.terminate()
+    assert running.ends()[0] == -signal.SIGALRM
 
 
 def test_one_batch_by_hand(cgotel):
