@@ -58,11 +58,14 @@ def test_the_same_name_made_again_is_another_entity(cgroup: Cgroup) -> None:
 
 
 @contextmanager
-def churning(parent: Path, count: int) -> Iterator[threading.Thread]:
-    """Make and remove so many cgroups, at most 20 at a time, while the body runs."""
+def churning(parent: Path, count: int, swept: threading.Event) -> Iterator[threading.Thread]:
+    """Make and remove so many cgroups, at most 20 at a time, while the body sweeps: one a 25, at least."""
 
     def churn() -> None:
         for number in range(count):
+            if number % 25 == 24:
+                swept.clear()
+                swept.wait(60)
             (parent / f"n{number}").mkdir()
             if number >= 20:
                 (parent / f"n{number - 20}").rmdir()
@@ -83,9 +86,11 @@ def test_sweeps_go_on_while_500_come_and_go(cgroup: Cgroup) -> None:
         sweeper = Sweeper([sweeps.collector], 10**6)
         sweeper.sweep(now())
         ended = 0
-        with churning(cgroup.path, 500) as thread:
+        swept = threading.Event()
+        with churning(cgroup.path, 500, swept) as thread:
             while thread.is_alive():
                 ended += len(sweeper.sweep(now()).ended)
+                swept.set()
         last = sweeper.sweep(now())
         assert below(cgroup, last.readings) == set()
         assert sweeper.sweep(now()).ended == ()
