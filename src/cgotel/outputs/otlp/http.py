@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import threading
 import time
@@ -39,6 +40,8 @@ from cgotel.outputs.otlp.settings import Target, Tls
 _RETRYABLE = frozenset({429, 502, 503, 504})
 _TOO_LARGE = 413
 _LONGEST_ANSWER = 64 * 1024
+_LONGEST_DELAY_S = 86_400.0
+_DELAY_SECONDS = re.compile(r"\s*[0-9]+\s*", re.ASCII)
 _FIXED_HEADERS = frozenset({"content-type", "content-encoding", "content-length", "host", "connection"})
 
 
@@ -61,6 +64,7 @@ class HttpTransport:
         self._path = _request_target(target, self._proxy)
         self._headers = _headers(target, self._proxy)
         self._connection: HTTPConnection | None = None
+        self._connecting: HTTPConnection | None = None
         self._closed = False
 
     def send(self, batch: Batch, timeout_s: float) -> Answer:
@@ -72,12 +76,17 @@ class HttpTransport:
             self._disconnect()
             late = isinstance(error, TimeoutError) or time.monotonic() >= deadline
             return retry(f"no answer within {timeout_s:g} s" if late else _reason(error))
+        except BaseException:
+            self._disconnect()  # in whatever state it is: the next request begins anew
+            raise
         return self._judged(response)
 
     def close(self) -> None:
         """End the connection, and the request that waits for its answer."""
         self._closed = True
-        connection = self._connection
+        connecting, connection = self._connecting, self._connection
+        if connecting is not None and connecting.sock is not None:
+            _shut(connecting.sock)  # whoever makes it closes it
         if connection is not None:
             if connection.sock is not None:
                 _shut(connection.sock)
@@ -95,6 +104,19 @@ class HttpTransport:
         return self._post(self._connect(deadline), body, deadline)
 
     def _connect(self, deadline: float) -> HTTPConnection:
+        """A connection is kept once it is one; until then only `close` knows of it."""
+        connection = self._connecting = self._unconnected(deadline)
+        try:
+            connection.connect()
+            self._connection = connection
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            self._connecting = None
+        return connection
+
+    def _unconnected(self, deadline: float) -> HTTPConnection:
         endpoint, proxy = self._target.endpoint, self._proxy
         host, port = (proxy.host, proxy.port) if proxy else (endpoint.host, endpoint.port)
         timeout_s = max(0.001, deadline - time.monotonic())
@@ -104,8 +126,6 @@ class HttpTransport:
                 connection.set_tunnel(endpoint.host, endpoint.port, proxy.headers)
         else:
             connection = HTTPConnection(host, port, timeout=timeout_s)
-        self._connection = connection
-        connection.connect()
         return connection
 
     def _post(self, connection: HTTPConnection, body: bytes, deadline: float) -> _Response:
@@ -207,7 +227,7 @@ def _delivered_json(body: bytes) -> Answer:
         partial = json.loads(body or b"{}").get("partialSuccess", {})
         rejected = int(partial.get("rejectedDataPoints") or partial.get("rejectedLogRecords") or 0)
         return partial_success(rejected, str(partial.get("errorMessage", "")))
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         return refused(f"the answer is not OTLP: {shown(body)}")
 
 
@@ -215,12 +235,13 @@ def _seconds(retry_after: str | None, now: float) -> float | None:
     """Retry-After: a number of seconds or a date (RFC 9110, 10.2.3)."""
     if retry_after is None:
         return None
-    if retry_after.strip().isdigit():
-        return float(retry_after)
+    if _DELAY_SECONDS.fullmatch(retry_after):
+        return min(float(retry_after), _LONGEST_DELAY_S)
     try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - now)
-    except (ValueError, OverflowError):
+        after_s = parsedate_to_datetime(retry_after).timestamp() - now
+    except (ValueError, OverflowError, OSError):
         return None
+    return min(max(0.0, after_s), _LONGEST_DELAY_S)
 
 
 def _reason(error: OSError | HTTPException) -> str:

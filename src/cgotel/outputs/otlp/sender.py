@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from cgotel.outputs.otlp.answer import Answer, Outcome, refused
+from cgotel.outputs.otlp.answer import Answer, Outcome, retry
 from cgotel.outputs.otlp.batch import Batch
 from cgotel.outputs.otlp.queue import BatchQueue
 from cgotel.outputs.otlp.retry import Backoff
@@ -143,8 +143,8 @@ class Sender:
     def _answer(self, batch: Batch, timeout_s: float) -> Answer:
         try:
             return self._transport.send(batch, timeout_s)
-        except Exception as error:  # noqa: BLE001 - whatever a receiver provokes, the thread goes on
-            return refused(f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - no memory, no thread: it may pass
+            return retry(f"{type(error).__name__}: {error}")
 
     def _settle(self, batch: Batch, answer: Answer) -> None:
         self.requests[answer.outcome] += 1

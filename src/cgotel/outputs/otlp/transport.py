@@ -13,7 +13,11 @@ class Transport(Protocol):
     """One connection to one receiver for one signal."""
 
     def send(self, batch: Batch, timeout_s: float) -> Answer:
-        """Send one request and wait for its answer, ``timeout_s`` seconds at most. Does not raise."""
+        """Send one request and wait for its answer, ``timeout_s`` seconds at most.
+
+        Raises nothing that a network or a receiver provokes; after anything else the next request
+        begins anew.
+        """
 
     def close(self) -> None:
         """End the connection, from any thread, and with it the request that is under way."""

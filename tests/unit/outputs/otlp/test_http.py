@@ -4,6 +4,7 @@ import gzip
 import logging
 import socket
 import ssl
+import threading
 import time
 from email.utils import formatdate
 
@@ -126,6 +127,9 @@ def test_what_the_protocol_calls_retryable_is(transport, status):
         (formatdate(999_000, usegmt=True), 0.0),
         ("soon", None),
         ("-3", None),
+        ("\xb2", None),
+        ("9" * 5000, 86_400.0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400.0),
     ],
 )
 def test_retry_after_is_a_number_of_seconds_or_a_date(transport, value, seconds):
@@ -186,6 +190,11 @@ def test_partial_success_is_counted(transport):
         Reply(body=b"\xff\xff\xff"),
         Reply(body=b"[1]", headers={"content-type": "application/json"}),
         Reply(body=b"\xff", headers={"content-type": "application/json"}),
+        Reply(body=b"[" * 60_000, headers={"content-type": "application/json"}),
+        Reply(
+            body=b'{"partialSuccess": {"rejectedDataPoints": Infinity}}',
+            headers={"content-type": "application/json"},
+        ),
     ],
 )
 def test_a_success_that_is_not_otlp_is_none(transport, reply):
@@ -234,8 +243,6 @@ def test_a_receiver_that_hangs_costs_the_timeout_and_no_more(transport, reply):
 
 
 def test_closing_ends_a_request_that_waits(transport):
-    import threading
-
     with HttpBackend(Reply(hang=True)) as backend:
         one = transport(backend.url)
         answers = []
@@ -255,6 +262,40 @@ def test_nobody_there_is_told_in_the_system_s_words(transport):
     assert answer == Answer(Outcome.RETRY, "Connection refused")
     answer = transport("http://no-such-host.invalid").send(BATCH, TIMEOUT_S)
     assert answer.outcome is Outcome.RETRY
+
+
+@pytest.mark.parametrize("fault", [MemoryError("none left"), RuntimeError("no thread"), KeyboardInterrupt()])
+@pytest.mark.parametrize("place", ["socket.create_connection", "threading.Thread.start"])
+def test_a_fault_of_this_machine_costs_one_request(transport, monkeypatch, fault, place):
+    def fail(*_args, **_kwargs):
+        raise fault
+
+    with HttpBackend() as backend:
+        one = transport(backend.url)
+        with monkeypatch.context() as broken:
+            broken.setattr(place, fail)
+            with pytest.raises(type(fault)):
+                one.send(BATCH, TIMEOUT_S)
+        assert one.send(BATCH, TIMEOUT_S) == Answer(Outcome.DELIVERED)
+        one.close()
+
+
+def test_closing_ends_a_connection_that_a_proxy_never_makes(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = resolve(OtlpConfig(endpoint="https://collector.invalid:4318"), {}).metrics
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setenv("no_proxy", "")
+        one = HttpTransport(target)
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(one.send(BATCH, TIMEOUT_S)))
+        thread.start()
+        accepted, _ = silent.accept()
+        with accepted:
+            assert accepted.recv(7) == b"CONNECT"
+            one.close()
+            thread.join(TIMEOUT_S / 2)
+            assert not thread.is_alive()
+    assert [a.outcome for a in answers] == [Outcome.RETRY]
 
 
 @pytest.fixture

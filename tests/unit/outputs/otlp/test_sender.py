@@ -138,12 +138,19 @@ def test_a_full_queue_drops_the_oldest_counts_it_and_says_so(clock, caplog):
     assert one.queued_bytes == len(batch(3).packed)
 
 
-def test_a_fault_of_the_transport_costs_one_request(clock):
-    one = sender(Script(ZeroDivisionError("oops"), DELIVERED), clock)
+def test_a_fault_of_the_transport_may_pass_and_costs_no_request(clock):
+    one = sender(Script(MemoryError("oops"), DELIVERED), clock)
     one.put(batch(5))
     one.put(batch(6))
     play(one, clock, 9)
-    assert one.requests == {Outcome.REFUSED: 1, Outcome.DELIVERED: 1}
+    assert one.requests == {Outcome.RETRY: 1, Outcome.DELIVERED: 2}
+
+
+def test_a_fault_that_does_not_pass_is_given_up_like_any_other(clock):
+    one = sender(Script(ZeroDivisionError("oops")), clock, retry_for_s=10)
+    one.put(batch(5))
+    play(one, clock, 9)
+    assert one.dropped["given_up"] == 5
 
 
 def test_log_records_travel_together(clock):
