@@ -117,4 +117,4 @@ def faults(plugin: tuple[str, str] | None, minor: int) -> Iterator[str]:
             f"cannot load it; make one with python3.{int(version[1])} -m venv"
         )
     if not any(glob.glob(f"{folder}/{library}") for folder in _LIBRARIES):
-        yield f"{library} is missing, without which {file} does not load: install libpython3.{int(version[1])}"
+        yield f"{library} is missing, which {file} needs: install libpython3.{int(version[1])}"

@@ -66,6 +66,7 @@ OPTIONS = (
     Option("MaxSeries", "whole", "200000", "Series at most; the rest is left out", ("agent.max_series",)),
     Option("Host", "boolean", "true", "Also the host as a whole", ("host.enabled", "pressure.enabled")),
     Option("Notifications", "boolean", "true", "An OOM kill is a notification"),
+    Option("Meta", "boolean", "true", "A cgroup's whole path goes along as metadata of each value"),
     Option("Config", "string", '"/etc/cgotel/cgotel.toml"', "More keys, in a file; options go before it"),
 )
 
@@ -87,6 +88,7 @@ class Options:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     config: str | None = None
     notifications: bool = True
+    meta: bool = True
 
     @property
     def interval(self) -> float | None:
@@ -122,7 +124,9 @@ def parse(nodes: Iterable[Node]) -> tuple[Options, list[str]]:
     for option in OPTIONS:
         for table, _, key in (key.partition(".") for key in option.keys if option.name in given):
             settings.setdefault(table, {})[key] = given[option.name]
-    return Options(settings, given.get("Config"), given.get("Notifications", True)), faults
+    return Options(
+        settings, given.get("Config"), given.get("Notifications", True), given.get("Meta", True)
+    ), faults
 
 
 def _unknown(key: str) -> str:

@@ -32,7 +32,8 @@ STOP_TIMEOUT_S = 0.5
 
 _FIRST_HOLD_S = 0.5
 _MOST_HOLD_S = 5.0
-_HELD_SHARE = 0.5  # of the interval; the rest is for dispatching
+_HELD_SHARE = 0.5  # of the interval, waiting for a sweep
+_READ_SHARE = 0.9  # of the interval, dispatching included
 
 
 class Swept(NamedTuple):
@@ -57,7 +58,7 @@ class Plugin:
         self._pending: deque[Entry] = deque()
         self._pending_time_s = 0.0
         self._read_at_ns: int | None = None
-        self._told_late = False
+        self._told = ""
         self._listen()
 
     def configure(self, blocks: Iterable[Node]) -> None:
@@ -119,11 +120,10 @@ class Plugin:
             if swept is None:
                 self._tell_late(self._background.busy_s())
                 return
-            self._told_late = False
             self._pending.extend(swept.entries)
             self._pending_time_s = swept.time_s
             self._notify(swept.events)
-        self._dispatch(began_ns + int(hold_s * 1e9 / _HELD_SHARE))
+        self._dispatch(began_ns + int(hold_s * 1e9 / _HELD_SHARE * _READ_SHARE))
 
     def _hold_s(self, began_ns: int) -> float:
         """How long to wait for a sweep: a share of the interval, which collectd does not tell."""
@@ -144,14 +144,15 @@ class Plugin:
                 plugin_instance=entry.plugin_instance,
                 time=self._pending_time_s,
                 interval=self._options.interval or 0,
-                meta=entry.meta,
+                meta=entry.meta if self._options.meta else {},
             )
             for value in entry.values:
                 values.dispatch(type=value.type, type_instance=value.type_instance, values=value.numbers)
             if now().monotonic_ns > until_ns and self._pending:
                 self._tell(
+                    "slow",
                     f"collectd takes longer than an interval for the values of one sweep; those of "
-                    f"{len(self._pending)} cgroups follow: raise Interval, or narrow by Include or Kinds"
+                    f"{len(self._pending)} cgroups follow: raise Interval, or narrow by Include or Kinds",
                 )
                 return
 
@@ -170,14 +171,15 @@ class Plugin:
 
     def _tell_late(self, busy_s: float) -> None:
         self._tell(
+            "late",
             f"a sweep has not ended after {busy_s:.1f} s; its values follow when it has. If it never "
-            f"does, a kernel file blocks: see the stack of collectd's thread in /proc/PID/task/*/stack"
+            f"does, a kernel file blocks: see the stack of collectd's thread in /proc/PID/task/*/stack",
         )
 
-    def _tell(self, warning: str) -> None:
-        """Once, until all is well again."""
-        if not self._told_late:
-            self._told_late = True
+    def _tell(self, what: str, warning: str) -> None:
+        """Once, until another thing is to be told."""
+        if self._told != what:
+            self._told = what
             self._log.warning("%s", warning)
 
     def shutdown(self) -> None:

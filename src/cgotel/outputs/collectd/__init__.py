@@ -50,13 +50,12 @@ class _Cell(NamedTuple):
 
     def number(self, values: Sequence[Number]) -> Number | None:
         """The number in collectd's unit; None for one that the type cannot hold."""
-        raw = values[self.place]
-        number: Number
-        if self.source.kind == "DERIVE":
-            number = int(raw * self.scale // self.divisor)
-        else:
-            number = raw * self.scale / self.divisor
-        return number if self.source.minimum <= number <= self.source.maximum else None
+        raw, source = values[self.place], self.source
+        counted = source.kind == "DERIVE"
+        number = raw * self.scale // self.divisor if counted else raw * self.scale / self.divisor
+        if not source.minimum <= number <= source.maximum:
+            return None
+        return int(number) if counted else number
 
 
 class _Slot(NamedTuple):

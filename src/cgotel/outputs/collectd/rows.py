@@ -18,7 +18,9 @@ MILLI = 1_000
 MICRO = 1_000_000
 PERCENT = 100
 
-_FAMILIES = ("cgroup.", "container.", "k8s.pod.")
+FAMILIES = ("cgroup.", "container.", "k8s.pod.")
+"""How the names of a cgroup's metrics begin."""
+
 _RESOURCES = ("cpu", "memory", "io", "irq")
 _WINDOWS = {"10s": "avg10", "1m": "avg60", "5m": "avg300"}
 
@@ -53,7 +55,7 @@ class Row:
 def row_of(instrument: Instrument) -> Row:
     """The row of a metric."""
     name = instrument.name
-    for family in _FAMILIES:
+    for family in FAMILIES:
         if name.startswith(family):
             return ROWS.get(name.removeprefix(family)) or _unknown(instrument)
     return ROWS.get(name) or _unknown(instrument)

@@ -7,7 +7,7 @@ of its own for what does not.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -76,8 +76,8 @@ def parse(text: str) -> dict[str, tuple[DataSource, ...]]:
 def _data_source(text: str) -> DataSource:
     name, kind, low, high = text.split(":")
     assert kind in ("GAUGE", "DERIVE", "COUNTER", "ABSOLUTE"), kind
-    minimum = -math.inf if low == "U" else float(low)
-    maximum = math.inf if high == "U" else float(high)
+    minimum = -sys.float_info.max if low == "U" else float(low)
+    maximum = sys.float_info.max if high == "U" else float(high)
     if kind == "DERIVE":
         minimum, maximum = max(minimum, -_INT64_MAX), min(maximum, _INT64_MAX)
     return DataSource(name, kind, minimum, maximum)  # type: ignore[arg-type]

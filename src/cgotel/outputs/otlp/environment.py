@@ -17,6 +17,9 @@ from cgotel.outputs.otlp.signals import Signal
 _PREFIX = "OTEL_EXPORTER_OTLP_"
 _MILLISECONDS_FROM = 1000.0
 
+LONGEST_S = 86_400
+"""A day: no request and no receiver is worth a longer wait."""
+
 
 class Found(NamedTuple):
     """A variable that is set."""
@@ -70,8 +73,11 @@ class Environment:
             number = float(found.value)
         except ValueError:
             number = 0.0
-        if not 0 < number < float("inf"):
-            raise ConfigError(f"{found.variable}={found.value!r}: must be a positive number of milliseconds")
+        if not 0 < number <= LONGEST_S * 1000:
+            raise ConfigError(
+                f"{found.variable}={found.value!r}: must be a positive number of milliseconds, "
+                f"{LONGEST_S * 1000} at most"
+            )
         return number / 1000 if number >= _MILLISECONDS_FROM else number
 
     def pairs(self, found: Found | None) -> dict[str, str] | None:

@@ -34,13 +34,13 @@ from cgotel.outputs.otlp.answer import (
     too_large,
 )
 from cgotel.outputs.otlp.batch import Batch
+from cgotel.outputs.otlp.environment import LONGEST_S
 from cgotel.outputs.otlp.proxy import Proxy, proxy_for
 from cgotel.outputs.otlp.settings import Target, Tls
 
 _RETRYABLE = frozenset({429, 502, 503, 504})
 _TOO_LARGE = 413
 _LONGEST_ANSWER = 64 * 1024
-_LONGEST_DELAY_S = 86_400.0
 _DELAY_SECONDS = re.compile(r"\s*[0-9]+\s*", re.ASCII)
 _FIXED_HEADERS = frozenset({"content-type", "content-encoding", "content-length", "host", "connection"})
 
@@ -236,12 +236,12 @@ def _seconds(retry_after: str | None, now: float) -> float | None:
     if retry_after is None:
         return None
     if _DELAY_SECONDS.fullmatch(retry_after):
-        return min(float(retry_after), _LONGEST_DELAY_S)
+        return min(float(retry_after), LONGEST_S)
     try:
         after_s = parsedate_to_datetime(retry_after).timestamp() - now
     except (ValueError, OverflowError, OSError):
         return None
-    return min(max(0.0, after_s), _LONGEST_DELAY_S)
+    return min(max(0.0, after_s), LONGEST_S)
 
 
 def _reason(error: OSError | HTTPException) -> str:

@@ -43,7 +43,11 @@ class BatchQueue:
         while self._waiting and items + self._waiting[0].items <= most:
             taken.append(self._pop())
             items += taken[-1].items
-        return Batch.merged(taken)
+        try:
+            return Batch.merged(taken)
+        except BaseException:
+            self.give_back(*taken)
+            raise
 
     def give_back(self, *batches: Batch) -> None:
         """Put back what was taken, in its order, before all others."""

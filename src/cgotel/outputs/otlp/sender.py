@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from cgotel.outputs.otlp.answer import Answer, Outcome, retry
 from cgotel.outputs.otlp.batch import Batch
+from cgotel.outputs.otlp.environment import LONGEST_S
 from cgotel.outputs.otlp.queue import BatchQueue
-from cgotel.outputs.otlp.retry import Backoff
+from cgotel.outputs.otlp.retry import FIRST_S, Backoff
 from cgotel.outputs.otlp.settings import Target
 from cgotel.outputs.otlp.transport import Transport
 
@@ -93,13 +94,13 @@ class Sender:
         answer = self._answer(batch, self._allowance())
         with self._changed:
             if self._in_flight is batch:  # else it was given up meanwhile
-                self._in_flight = None
                 self._settle(batch, answer)
+                self._in_flight = None
 
     def stop(self, timeout_s: float) -> None:
         """Send what is there for at most so many seconds; a receiver's own wish to wait still holds."""
         with self._changed:
-            self._closing_at = self._clock() + timeout_s
+            self._closing_at = self._clock() + min(timeout_s, LONGEST_S)
             if not self._asked_to_wait:
                 self._not_before = 0.0
                 self._backoff.reset()
@@ -118,14 +119,29 @@ class Sender:
         return lost
 
     def _run(self) -> None:
-        while self._wait():
-            self.turn()
+        while True:
+            try:
+                if not self._wait():
+                    return
+                self.turn()
+            except Exception as error:  # noqa: BLE001 - a thread that ends would end all export in silence
+                self._stumble(error)
+
+    def _stumble(self, error: Exception) -> None:
+        """A fault of our own: it costs the request at hand, and a pause so that it costs no CPU."""
+        with self._changed:
+            batch, self._in_flight = self._in_flight, None
+            if batch is not None:
+                self._give_up(batch, "given_up", f"{type(error).__name__}: {error}")
+            else:
+                self._tell("fault", f"{type(error).__name__}: {error}")
+            self._changed.wait(FIRST_S)
 
     def _wait(self) -> bool:
         """Sleep until there is something to send; false when there is nothing to wait for."""
         with self._changed:
             while (pause := self.pause()) != 0.0 and not self._is_over(pause):
-                self._changed.wait(pause)
+                self._changed.wait(None if pause is None else min(pause, LONGEST_S))
             return not self._is_over(pause)
 
     def _is_over(self, pause: float | None) -> bool:
@@ -151,7 +167,7 @@ class Sender:
         self._asked_to_wait = False
         match answer.outcome:
             case Outcome.DELIVERED:
-                self._delivered(answer)
+                self._delivered(batch, answer)
             case Outcome.RETRY:
                 self._try_again(batch, answer)
             case Outcome.TOO_LARGE if halves := batch.halves():
@@ -160,12 +176,13 @@ class Sender:
             case _:
                 self._give_up(batch, "refused", answer.reason)
 
-    def _delivered(self, answer: Answer) -> None:
+    def _delivered(self, batch: Batch, answer: Answer) -> None:
+        rejected = min(max(0, answer.rejected), batch.items)  # a receiver may say anything
         self.last_success = self._clock()
         self._failing_since = None
         self._backoff.reset()
-        self.dropped["rejected"] += answer.rejected
-        if answer.rejected or answer.reason:
+        self.dropped["rejected"] += rejected
+        if rejected or answer.reason:
             items = self.target.signal.items
             self._tell("rejected", f"not all {items} were taken: {answer.reason}")
         elif self._told:

@@ -12,7 +12,7 @@ import msgspec
 from cgotel.config import ConfigError
 from cgotel.contract import Settings
 from cgotel.outputs.otlp.endpoint import Endpoint, of_grpc, of_http
-from cgotel.outputs.otlp.environment import Environment
+from cgotel.outputs.otlp.environment import LONGEST_S, Environment
 from cgotel.outputs.otlp.signals import LOGS, METRICS, Signal
 
 PROTOCOLS = ("http/protobuf", "grpc")
@@ -21,6 +21,9 @@ TEMPORALITIES = ("cumulative", "delta", "lowmemory")
 
 _MIB = 1024 * 1024
 _DEFAULT_TIMEOUT_S = 10.0
+
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=LONGEST_S)]
+"""A time to wait: every clock and every lock can count as far."""
 
 Headers = Annotated[dict[str, str], msgspec.Meta(extra={"secret": True})]
 
@@ -38,8 +41,8 @@ class OtlpConfig(Settings, frozen=True):
     """``http/protobuf`` (default) or ``grpc``."""
     headers: Headers | None = None
     """Sent with every request. Never logged."""
-    timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    """Seconds that a request may take; 10 by default."""
+    timeout: Seconds | None = None
+    """Seconds that a request may take, a day at most; 10 by default."""
     compression: str | None = None
     """``gzip`` (default) or ``none``."""
     certificate: str | None = None
@@ -58,8 +61,8 @@ class OtlpConfig(Settings, frozen=True):
     """Size of a request before compression. Receivers take 4 MiB; the memory of the agent follows it."""
     queue_bytes: Annotated[int, msgspec.Meta(ge=65_536)] = 8 * _MIB
     """Compressed requests kept for a receiver that does not take them; the oldest are dropped."""
-    retry_for: Annotated[float, msgspec.Meta(gt=0)] = 300.0
-    """Seconds that a request is tried again before it is dropped."""
+    retry_for: Seconds = 300.0
+    """Seconds that a request is tried again before it is dropped, a day at most."""
 
     def __post_init__(self) -> None:
         for name, value, allowed in (

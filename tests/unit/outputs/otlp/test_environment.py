@@ -25,14 +25,15 @@ def test_an_empty_variable_is_an_unset_one():
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("10000", 10), ("1000", 1), ("500", 500), ("10", 10), ("2.5", 2.5)]
+    ("text", "seconds"),
+    [("10000", 10), ("1000", 1), ("500", 500), ("10", 10), ("2.5", 2.5), ("86400000", 86_400)],
 )
 def test_a_timeout_is_milliseconds_from_a_thousand_on_and_seconds_below(text, seconds):
     variables = environment(T=text)
     assert variables.seconds(variables.find("T")) == seconds
 
 
-@pytest.mark.parametrize("text", ["0", "-5", "soon", "nan", "inf"])
+@pytest.mark.parametrize("text", ["0", "-5", "soon", "nan", "inf", "1e30", "86400001"])
 def test_a_timeout_that_is_none_is_refused(text):
     variables = environment(T=text)
     with pytest.raises(ConfigError, match=r"^T='.*': must be a positive number"):

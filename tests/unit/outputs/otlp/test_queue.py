@@ -1,7 +1,9 @@
 """The queue: in order, bounded, and honest about what it drops."""
 
 import random
+from unittest.mock import Mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +45,18 @@ def test_taking_joins_up_to_the_most_items():
     for _ in range(5):
         queue.put(batch(2))
     assert [queue.take(4).items for _ in range(3)] == [4, 4, 2]
+
+
+def test_what_cannot_be_joined_for_now_is_kept(monkeypatch):
+    queue = BatchQueue(10_000)
+    for _ in range(3):
+        queue.put(batch(2))
+    size = queue.size
+    with monkeypatch.context() as full:
+        full.setattr("gzip.compress", Mock(side_effect=MemoryError))
+        with pytest.raises(MemoryError):
+            queue.take(4)
+    assert (queue.items, queue.size) == (6, size)
 
 
 def test_clear_leaves_nothing():

@@ -17,6 +17,7 @@ from tests.unit.outputs.otlp.senders import (
 
 from cgotel.outputs.otlp.answer import Outcome, partial_success, refused, retry, too_large
 from cgotel.outputs.otlp.queue import BatchQueue
+from cgotel.outputs.otlp.retry import Backoff
 from cgotel.outputs.otlp.sender import Sender
 
 
@@ -113,6 +114,14 @@ def test_partial_success_is_counted_each_time_and_told_once(clock, caplog):
         "not all points were taken: too old",
         "delivered",
     ]
+
+
+@pytest.mark.parametrize(("said", "counted"), [(2**56, 10), (-3, 0), (10, 10)])
+def test_no_more_is_rejected_than_was_sent(clock, said, counted):
+    one = sender(Script(partial_success(said, "")), clock)
+    one.put(batch(4, 6))
+    play(one, clock, 1)
+    assert one.dropped["rejected"] == counted
 
 
 def test_trouble_is_told_when_it_changes_and_when_it_ends_and_never_with_headers(clock, caplog):
@@ -263,3 +272,39 @@ def test_the_thread_ends_at_once_when_waiting_is_longer_than_what_is_left():
     one.stop(50)
     assert one.join() == 5
     assert not one._thread.is_alive()
+
+
+class Woken(Exception):  # noqa: N818
+    """In place of a wait."""
+
+
+class Patience(threading.Condition):
+    """Tells how long it was to wait, and does not."""
+
+    def wait(self, timeout=None):
+        raise Woken(timeout)
+
+
+def test_no_wait_is_longer_than_the_system_can_count(clock):
+    one = sender(Script(retry("503", 1e300)), clock, retry_for_s=1e300)
+    one._backoff = Backoff(1e300)
+    one._changed = Patience()
+    one.put(batch(5))
+    one.turn()
+    with pytest.raises(Woken) as woken:
+        one._wait()
+    assert woken.value.args == (86_400,)
+    one.stop(1e300)
+    assert one._closing_at == clock.now + 86_400
+
+
+def test_a_fault_of_its_own_costs_one_request_and_not_the_thread(caplog):
+    transport = Script(None, DELIVERED)
+    one = as_thread(transport)
+    one.put(batch(5))
+    one.put(batch(6))
+    one.stop(20)
+    assert one.join() == 0
+    assert [b.items for b in transport.sent] == [5, 6]
+    assert one.dropped["given_up"] == 5
+    assert "AttributeError" in caplog.text

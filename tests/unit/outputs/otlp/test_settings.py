@@ -1,5 +1,7 @@
 """The configuration before the environment before the defaults, and no secret in a message."""
 
+import math
+
 import msgspec
 import pytest
 
@@ -155,6 +157,11 @@ def test_a_bad_value_is_one_line_that_names_the_variable(variable, value, messag
         ({"compression": "br"}, "compression = 'br': must be gzip or none"),
         ({"temporality": "x"}, "temporality = 'x': must be cumulative or delta or lowmemory"),
         ({"timeout": 0}, "expected `float` > 0"),
+        ({"timeout": 1e10}, "expected `float` <= 86400"),
+        ({"timeout": math.inf}, "expected `float` <= 86400"),
+        ({"timeout": math.nan}, "expected `float` > 0"),
+        ({"retry_for": 1e12}, "expected `float` <= 86400"),
+        ({"retry_for": math.nan}, "expected `float` > 0"),
         ({"endpont": "x"}, "did you mean 'endpoint'"),
     ],
 )
