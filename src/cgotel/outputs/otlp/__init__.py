@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from cgotel import __version__
-from cgotel.contract import Output, Roots
+from cgotel.contract import Lost, Output, Roots
 from cgotel.hookspecs import hookimpl
 from cgotel.model import Event, Instrument, Point, Sweep
 from cgotel.outputs.otlp.settings import OtlpConfig, Plan, Target, resolve
@@ -84,6 +84,7 @@ class OtlpOutput(Output):
         return points(self._senders(), self._encoder.invalid if self._encoder is not None else 0)
 
     def close(self, timeout_s: float = 5.0) -> None:
+        """See `Output.close`. Raises `Lost` when what was last written did not arrive."""
         senders = self._senders()
         self._metrics = self._logs = None
         for sender in senders:
@@ -91,6 +92,8 @@ class OtlpOutput(Output):
         for sender in senders:
             if lost := sender.join():
                 log.error("%s: %d %s are lost", sender.target, lost, sender.target.signal.items)
+        if undelivered := sum(sender.undelivered for sender in senders):
+            raise Lost(f"otlp: {undelivered} items were not delivered")
 
     def _senders(self) -> list[Sender]:
         return [sender for sender in (self._metrics, self._logs) if sender is not None]

@@ -54,6 +54,8 @@ class Sender:
         self.requests: Counter[Outcome] = Counter()
         self.dropped: Counter[str] = Counter()
         self.last_success: float | None = None
+        self.undelivered = 0
+        """Items that are lost since a request was last delivered, and those it was short of."""
 
     @property
     def queued_bytes(self) -> int:
@@ -75,7 +77,7 @@ class Sender:
         with self._changed:
             dropped = self._queue.put(batch)
             if dropped:
-                self.dropped["queue_full"] += dropped
+                self._lose("queue_full", dropped)
                 self._tell("queue_full", "the queue is full, the oldest are dropped")
             self._changed.notify()
 
@@ -114,7 +116,7 @@ class Sender:
             lost = self._queue.items + (self._in_flight.items if self._in_flight else 0)
             self._queue.clear()
             self._in_flight = None
-            self.dropped["closed"] += lost
+            self._lose("closed", lost)
         self._transport.close()
         return lost
 
@@ -181,7 +183,8 @@ class Sender:
         self.last_success = self._clock()
         self._failing_since = None
         self._backoff.reset()
-        self.dropped["rejected"] += rejected
+        self.undelivered = 0
+        self._lose("rejected", rejected)
         if rejected or answer.reason:
             items = self.target.signal.items
             self._tell("rejected", f"not all {items} were taken: {answer.reason}")
@@ -204,8 +207,12 @@ class Sender:
 
     def _give_up(self, batch: Batch, why: str, reason: str) -> None:
         self._failing_since = None
-        self.dropped[why] += batch.items
+        self._lose(why, batch.items)
         self._tell(why, f"{reason}; its {self.target.signal.items} are lost")
+
+    def _lose(self, why: str, items: int) -> None:
+        self.dropped[why] += items
+        self.undelivered += items
 
     def _tell(self, why: str, text: str) -> None:
         """Log what is wrong, once while it stays the same."""

@@ -3,14 +3,19 @@
 import logging
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+    ExportMetricsServiceResponse,
+)
 from tests.unit.outputs.otlp.backend import GrpcBackend, HttpBackend, Reply
 from tests.unit.outputs.otlp.material import ALL, EVENT, WEB, metrics_of, reading, sweep
 
 from cgotel.config import ConfigError
+from cgotel.contract import Lost
 from cgotel.outputs.otlp import OtlpOutput
 from cgotel.outputs.otlp.settings import OtlpConfig
 
@@ -37,7 +42,8 @@ def output():
 
     yield make
     for one in made:
-        one.close(0)
+        with suppress(Lost):
+            one.close(0)
 
 
 def dropped(points):
@@ -84,7 +90,10 @@ def test_closing_gives_up_on_a_receiver_that_hangs_and_says_what_is_lost(output,
         one = output(endpoint=backend.url)
         one.write(sweep(reading(WEB)))
         backend.next()
+        with pytest.raises(Lost, match=f"{len(ALL)} items"):
+            one.close(0.1)
         one.close(0.1)
+        assert not one._senders()
     assert any(f"{len(ALL)} points are lost" in message for message in caplog.messages)
 
 
@@ -115,9 +124,29 @@ def test_a_request_that_is_refused_shows_in_its_points(output):
         one = output(endpoint=backend.url)
         senders = one._senders()
         one.write(sweep(reading(WEB)))
-        one.close(20)
+        with pytest.raises(Lost):
+            one.close(20)
         assert senders[0].dropped["refused"] == len(ALL)
     assert list(one.points()) == [] or dropped(one.points())["invalid"] == 0
+
+
+def test_what_was_made_good_is_not_lost(output):
+    with HttpBackend(Reply(400)) as backend:
+        one = output(endpoint=backend.url)
+        for _ in range(2):
+            one.write(sweep(reading(WEB)))
+        one.close(20)
+        assert backend.requests.qsize() == 2
+
+
+def test_what_was_rejected_out_of_the_last_request_is_lost(output):
+    response = ExportMetricsServiceResponse()
+    response.partial_success.rejected_data_points = 2
+    with HttpBackend(Reply(body=response.SerializeToString())) as backend:
+        one = output(endpoint=backend.url)
+        one.write(sweep(reading(WEB)))
+        with pytest.raises(Lost, match="2 items"):
+            one.close(20)
 
 
 def test_a_bad_setting_stops_it_before_anything_starts(output, monkeypatch):
