@@ -50,7 +50,8 @@ class Encoder:
     """Turns sweeps into requests of at most ``limit`` bytes before compression.
 
     What belongs to an entity is prepared when its series change and only filled in otherwise.
-    ``invalid`` counts the points that were left out because the wire has no place for their value.
+    ``invalid`` counts the points that were left out because the wire has no place for their value,
+    or because their reading could not be encoded at all.
     """
 
     def __init__(self, resources: Resources, version: str, limit: int, deltas: Deltas | None = None) -> None:
@@ -71,28 +72,69 @@ class Encoder:
     def _records(self, sweep: Sweep) -> Iterator[Record]:
         groups = _by_entity(sweep.readings)
         for key, readings in groups.items():
-            yield from self._entity(key, readings)
+            yield from self._guarded(key, readings)
         for entity in sweep.ended:
             key = (entity.kind, entity.key)
             if key not in groups:
                 yield from self._end(key, sweep.time_ns)
 
-    def _entity(self, key: Key, readings: list[Reading]) -> Iterator[Record]:
+    def _guarded(self, key: Key, readings: list[Reading]) -> list[Record]:
+        """The records of an entity without the readings that cannot be encoded, whoever gave them."""
+        invalid = self.invalid
+        try:
+            return self._entity(key, readings)
+        except Exception as error:  # noqa: BLE001 - it must cost no other entity's points
+            self.invalid = invalid
+            fault = error
+        sound = [reading for reading in readings if self._is_sound(reading)]
+        if len(sound) == len(readings):
+            sound = []  # it is none of them alone
+        self._leave_out_readings([one for one in readings if not any(one is s for s in sound)], fault)
+        return self._guarded(key, sound) if sound else []
+
+    def _is_sound(self, reading: Reading) -> bool:
+        """Whether a reading can be encoded by itself; a value alone may still have no place."""
+        entity = reading.entity
+        try:
+            key_values(self._resources.of(entity).items())
+            stamps(reading.time_ns, entity.began_ns, entity.began_ns)
+            self._laid_out(reading.series)
+            if self._deltas is not None:
+                Deltas(0).of(entity, [reading])
+            return len(reading.values) == len(reading.series)
+        except Exception:  # noqa: BLE001 - the question is whether there is one
+            return False
+
+    def _entity(self, key: Key, readings: list[Reading]) -> list[Record]:
+        """The records of an entity, or an error that leaves everything as it was."""
+        for reading in readings:
+            if len(reading.values) != len(reading.series):
+                raise ValueError(f"{len(reading.series)} series, and {len(reading.values)} values")
         entity = readings[0].entity
-        since_ns = entity.began_ns
-        if self._deltas is not None:
-            deltas, since_ns = self._deltas.of(entity, readings)
-            readings = [reading for reading in deltas if reading.series]
-            if not readings:
-                return  # counters alone, and this sweep only sets their ground
+        if self._deltas is None:
+            return self._encoded(key, entity, readings, entity.began_ns)
+        deltas, since_ns = self._deltas.of(entity, readings)
+        try:
+            return self._encoded(key, entity, [reading for reading in deltas if reading.series], since_ns)
+        except Exception:
+            self._deltas.undo()
+            raise
+
+    def _encoded(
+        self, key: Key, entity: Entity, readings: list[Reading], since_ns: int | None
+    ) -> list[Record]:
+        if not readings:
+            return []  # counters alone, and this sweep only sets their ground
         parts = tuple([reading.series for reading in readings])
         kept = self._kept.get(key)
-        if kept is None or kept.parts != parts or not _same(kept.entity, entity):
-            renewed = self._prepared(entity, parts)
-            if kept is not None:
-                yield from self._stale(self._vanished(kept, renewed), readings[0].time_ns)
-            self._kept[key] = kept = renewed
-        yield from self._filled(kept, readings, since_ns)
+        if kept is not None and kept.parts == parts and _same(kept.entity, entity):
+            return list(self._filled(kept, readings, since_ns))
+        renewed = self._prepared(entity, parts)
+        records = list(self._filled(renewed, readings, since_ns))
+        self._kept[key] = renewed
+        if kept is None:
+            return records
+        return [*self._stale(self._vanished(kept, renewed), readings[0].time_ns), *records]
 
     def _prepared(self, entity: Entity, parts: tuple[tuple[Series, ...], ...]) -> _Kept:
         attributes = self._resources.of(entity)
@@ -154,6 +196,14 @@ class Encoder:
                     series.source,
                     series.instrument.number,
                 )
+
+    def _leave_out_readings(self, readings: list[Reading], error: Exception) -> None:
+        for reading in readings:
+            self.invalid += len(reading.series)
+            kind = reading.entity.kind
+            if kind not in self._told:
+                self._told.add(kind)
+                log.warning("%s %s: a reading is left out: %s", kind, reading.entity.key, error)
 
     def _end(self, key: Key, time_ns: int) -> Iterator[Record]:
         """The last points of an entity, and nothing kept of it."""

@@ -32,17 +32,29 @@ class Deltas:
     def __init__(self, since_ns: int) -> None:
         self._since_ns = since_ns
         self._seen: dict[tuple[str, str], _Seen] = {}
+        self._before: tuple[tuple[str, str], _Seen | None] | None = None
 
     def of(self, entity: Entity, readings: list[Reading]) -> tuple[list[Reading], int | None]:
         """The readings of one entity with deltas for counters, and when these deltas begin."""
         key = (entity.kind, entity.key)
         last = self._seen.get(key)
+        self._before = key, last
         newborn = last is None and entity.began_ns is not None and entity.began_ns >= self._since_ns
         now: dict[Series, Number] = {}
         ground = last.raw if last is not None else {}
         out = [_delta(reading, ground, now, newborn) for reading in readings]
         self._seen[key] = _Seen(readings[0].time_ns, now)
         return out, last.time_ns if last is not None else entity.began_ns
+
+    def undo(self) -> None:
+        """Take back the last `of`: its readings are not sent."""
+        if self._before is None:
+            return
+        key, last = self._before
+        if last is None:
+            self.forget(key)
+        else:
+            self._seen[key] = last
 
     def forget(self, key: tuple[str, str]) -> None:
         """The entity of this kind and key has ended."""
@@ -70,6 +82,8 @@ def _delta(reading: Reading, last: dict[Series, Number], now: dict[Series, Numbe
 
 def _whole(series: Series, raw: Number) -> Number:
     """Without what the integer division by the divisor would cut, so that deltas add up."""
+    if not isinstance(raw, int | float):
+        raise TypeError(f"{series.source} is {raw!r}, no number")  # nor a ground for the next one
     if series.divisor == 1 or series.instrument.number == "double":
         return raw
     return raw - raw % series.divisor

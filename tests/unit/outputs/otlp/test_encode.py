@@ -3,6 +3,7 @@
 import gc
 import logging
 import math
+from dataclasses import replace
 
 import pytest
 from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
@@ -14,6 +15,7 @@ from tests.unit.outputs.otlp.material import (
     BEGAN_NS,
     CURRENT,
     DB,
+    MEMORY,
     NEXT_NS,
     NOW_NS,
     PEAKED,
@@ -231,3 +233,58 @@ def test_deltas_begin_where_the_last_ones_ended():
     (point,) = points_of(memory)
     assert (point.as_int, point.start_time_unix_nano) == (12, BEGAN_NS)
     assert memory.sum.aggregation_temporality == 2
+
+
+def of_web(source="memory.x", value=1, **changes):
+    """A second reading of the same entity, wrong in one way."""
+    series = (MEMORY.series(source),)
+    return replace(reading(series=series, values=[value]), **changes)
+
+
+def entity(**changes):
+    return replace(WEB, **changes)
+
+
+WRONG = {
+    "attribute": of_web(entity=entity(attributes={"container.id": None})),
+    "nested attribute": of_web(entity=entity(attributes={"container.id": ("a", None)})),
+    "began": of_web(entity=entity(began_ns=-1)),
+    "began that is no number": of_web(entity=entity(began_ns="then")),
+    "time before 1970": of_web(time_ns=-1),
+    "time beyond the wire": of_web(time_ns=2**64),
+    "time that is no integer": of_web(time_ns=1.5),
+    "too few values": of_web(values=[]),
+    "too many values": of_web(values=[1, 2]),
+    "series attribute": of_web(series=(MEMORY.series("x", attributes={"a": None}),)),
+}
+
+
+@pytest.mark.parametrize("delta", [False, True], ids=["cumulative", "delta"])
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+def test_a_reading_that_cannot_be_encoded_costs_nothing_but_itself(wrong, first, delta, caplog):
+    if not first and wrong.entity is not WEB:
+        wrong = replace(wrong, entity=WEB, time_ns=-1)  # the first alone says what its entity is
+
+    def encoder():
+        return Encoder(RESOURCES, "1.2.3", 3 * MIB, Deltas(since_ns=NOW_NS) if delta else None)
+
+    hit, spared = encoder(), encoder()
+    for step in range(3):
+        time_ns = NOW_NS + step * 10**9
+        right = reading(time_ns=time_ns, values=[step * value for value in (10, 2, 3, 4, 5, 6, 7)])
+        others = [reading(DB, time_ns)]
+        both = ([wrong, right] if first else [right, wrong]) if step else [right]
+        got = parsed(hit.encode(sweep(*both, *others, time_ns=time_ns)))
+        assert got == parsed(spared.encode(sweep(right, *others, time_ns=time_ns)))
+    assert hit.invalid == 2
+    assert len([m for m in caplog.messages if "a reading is left out" in m]) == 1
+    assert parsed(hit.encode(sweep(ended=[WEB]))) == parsed(spared.encode(sweep(ended=[WEB])))
+
+
+def test_a_reading_that_cannot_be_encoded_is_no_ground_for_deltas():
+    encoder = Encoder(RESOURCES, "1", 3 * MIB, Deltas(since_ns=NOW_NS))
+    no_number = reading(series=[USER, CURRENT], values=[None, 1])
+    assert list(encoder.encode(sweep(no_number, reading(DB)))) != []
+    assert encoder.invalid == 2
+    assert (WEB.kind, WEB.key) not in encoder._deltas._seen
