@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar, get_args
 import msgspec
 
 DEFAULT_PATH = "/etc/cgotel/cgotel.toml"
+_LARGEST = 1 << 20
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 
@@ -94,7 +95,9 @@ def read(path: str | None) -> Document:
         path = DEFAULT_PATH
     try:
         with open(path, encoding="utf-8") as file:
-            content = file.read()
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise ConfigError(f"{path}: larger than {_LARGEST} characters: no configuration of cgotel")
         tables = tomllib.loads(content)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
@@ -102,6 +105,8 @@ def read(path: str | None) -> Document:
         raise ConfigError(f"{path}: not UTF-8 at byte {error.start}") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: cannot be meant: {type(error).__name__}, {error}") from None
     document = Document(path, tables, dict(_key_lines(content)))
     document.check_keys("", tables, ["agent", "collectors", "outputs", "plugins"])
     return document
@@ -201,6 +206,6 @@ def _interval_from(
     text = environ.get(variable, "").strip()
     if not text or "agent.interval" in document.lines:
         return agent, ""
-    if not text.isdigit() or not 100 <= int(text) <= 86_400_000:
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 100 <= int(text) <= 86_400_000:
         raise ConfigError(f"{variable}={text!r}: must be milliseconds, 100 to 86400000")
     return msgspec.structs.replace(agent, interval=int(text) / 1000), variable

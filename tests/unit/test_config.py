@@ -66,6 +66,12 @@ def test_each_value_says_where_it_came_from(tmp_path):
         ),
         ("collectors.cgroup.depth = 1\n", "cgotel.toml:1: collectors.cgroup.depth: unknown key"),
         ("[agent\n", "cgotel.toml: not valid TOML"),
+        ("a = " + "[" * 100_000, "cgotel.toml: cannot be meant: RecursionError"),
+        ("a = " + "1" * 5_000, "cgotel.toml: cannot be meant: ValueError"),
+        ("#" * (1 << 20) + "#", "cgotel.toml: larger than 1048576 characters"),
+        ("[collectors.cgroup]\nslow_interval = inf\n", "slow_interval: expected `float` <= 86400"),
+        ("[collectors.cgroup]\nslow_interval = nan\n", "slow_interval: expected `float`"),
+        ("[agent]\ninterval = nan\n", "interval: expected `float`"),
         ("[collectors.cgroup]\ninclude = ['/a[b']\n", "'/a[b'"),
         ("[collectors.cgroup]\nexclude = ['system.slice']\n", "'system.slice' must begin with '/'"),
     ],
@@ -104,7 +110,7 @@ def test_the_environment_sets_the_interval_unless_the_file_does(tmp_path):
     assert origins["agent.interval"] == "OTEL_METRIC_EXPORT_INTERVAL"
 
 
-@pytest.mark.parametrize("text", ["fast", "-1", "1e3", "99"])
+@pytest.mark.parametrize("text", ["fast", "-1", "1e3", "99", "²²²²", "1" * 5_000])
 def test_a_bad_interval_in_the_environment_is_named(tmp_path, text):
     with pytest.raises(ConfigError, match="OTEL_METRIC_EXPORT_INTERVAL"):
         checked(tmp_path, "", {"OTEL_METRIC_EXPORT_INTERVAL": text})

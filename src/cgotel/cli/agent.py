@@ -8,7 +8,7 @@ import click
 
 from cgotel.agent import Agent
 from cgotel.assemble import Assembly
-from cgotel.cli.common import assembled, config_errors, log_to_stderr, tell
+from cgotel.cli.common import SECONDS, assembled, config_errors, log_to_stderr, tell
 from cgotel.cli.ending import Ending
 from cgotel.config import ConfigError
 from cgotel.contract import Output, Unavailable
@@ -19,7 +19,7 @@ LOSS_STATUS = 1
 
 
 @click.command()
-@click.option("--interval", type=click.FloatRange(0.1, 86400), help="Seconds between sweeps.")
+@click.option("--interval", type=SECONDS, help="Seconds between sweeps.")
 @click.option("--once", is_flag=True, help="One sweep, then stop.")
 @click.option("-v", "--verbose", is_flag=True, help="Tell more on standard error.")
 @click.pass_obj

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import click
 
@@ -14,6 +16,21 @@ from cgotel.config import ConfigError
 from cgotel.outputs.text import visible
 
 CONFIG_STATUS = 2
+
+
+class Seconds(click.FloatRange):
+    """A range of finite numbers: NaN is in every range of click's."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        if not math.isfinite(seconds):
+            self.fail(f"{value} is no number of seconds", param, ctx)
+        return seconds
+
+
+SECONDS = Seconds(0.1, 86400)
 
 
 @contextmanager
@@ -37,8 +54,9 @@ def assembled(config_path: str | None) -> Assembly:
 
 
 def tell(message: str) -> None:
-    """One line on standard error, whatever the message holds."""
-    click.echo(f"cgotel: {visible(message)}", err=True)
+    """One line on standard error, whatever the message holds; nowhere if nothing can be written there."""
+    with suppress(OSError):
+        click.echo(f"cgotel: {visible(message)}", err=True)
 
 
 def log_to_stderr(verbose: bool) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from cgotel import __version__
 from cgotel.agent import Agent
-from cgotel.cli.common import assembled
+from cgotel.cli.common import SECONDS, assembled
 from cgotel.cli.telegraf_log import hang_up, log_to_telegraf
 from cgotel.cli.triggers import Triggers
 from cgotel.outputs.influx import LINGER_S, InfluxConfig, InfluxOutput
@@ -25,7 +25,7 @@ _INTERVAL_SHARE = 0.5  # of the own interval, for a batch to be taken in
 @click.command()
 @click.option(
     "--interval",
-    type=click.FloatRange(0.1, 86400),
+    type=SECONDS,
     help='Seconds between batches of its own accord, for `signal = "none"`.',
 )
 @click.option("--once", is_flag=True, help="One batch, then stop.")

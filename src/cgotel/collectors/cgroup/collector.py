@@ -59,7 +59,7 @@ class CgroupConfig(CollectorSettings, frozen=True):
     """How deep below the root to look; the root is 0."""
     pressure_averages: bool = False
     """Also the kernel's running averages, which can be derived from the totals."""
-    slow_interval: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    slow_interval: Annotated[float, msgspec.Meta(gt=0, le=86400)] = 60.0
     """Seconds between reads of costly files: the root's memory.stat, memory.numa_stat."""
     keep_open_files: Annotated[int, msgspec.Meta(ge=0)] = 8192
     """Descriptors kept between sweeps; each costs the kernel about 5 KiB, none costs time."""
