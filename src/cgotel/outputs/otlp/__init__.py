@@ -51,7 +51,11 @@ class OtlpOutput(Output):
         return INSTRUMENTS
 
     def check(self) -> None:
-        resolve(self.config, os.environ)
+        plan = resolve(self.config, os.environ)
+        from cgotel.outputs.otlp.transport import transport_to
+
+        for target in filter(None, (plan.metrics, plan.logs)):
+            transport_to(target).close()
 
     def start(self) -> None:
         from cgotel.identity.host import host_attributes
@@ -66,6 +70,8 @@ class OtlpOutput(Output):
         self._encoder = Encoder(self._resources, __version__, self.config.request_bytes, deltas)
         self._metrics = self._sender(plan.metrics, 1)
         self._logs = self._sender(plan.logs, _MOST_LOG_RECORDS)
+        for sender in self._senders():
+            sender.start()
 
     def write(self, sweep: Sweep) -> None:
         if self._metrics is not None and self._encoder is not None:
@@ -106,9 +112,7 @@ class OtlpOutput(Output):
         from cgotel.outputs.otlp.transport import transport_to
 
         queue = BatchQueue(self.config.queue_bytes)
-        sender = Sender(target, transport_to(target), queue, self.config.retry_for, most_items)
-        sender.start()
-        return sender
+        return Sender(target, transport_to(target), queue, self.config.retry_for, most_items)
 
 
 def _say(plan: Plan) -> None:

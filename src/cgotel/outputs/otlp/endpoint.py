@@ -52,7 +52,15 @@ def of_grpc(origin: str, url: str, insecure: bool | None) -> Endpoint:
         if not parts.hostname:
             raise ConfigError(f"{origin}: must be an URL such as http://localhost:4317")
         return Endpoint(parts.scheme == "https", parts.netloc, parts.hostname)
-    return Endpoint(not insecure, url)
+    return Endpoint(not insecure, url, parts.hostname or "")
+
+
+def is_host(name: str) -> bool:
+    """Whether a name can be asked for at all: no label is empty or longer than 63 (RFC 1035, 2.3.4)."""
+    try:
+        return bool(name.encode("idna"))
+    except UnicodeError:
+        return False
 
 
 def _split(origin: str, url: str) -> tuple[SplitResult, int | None]:
@@ -65,4 +73,6 @@ def _split(origin: str, url: str) -> tuple[SplitResult, int | None]:
         raise ConfigError(f"{origin}: must not hold a user or password; use OTEL_EXPORTER_OTLP_HEADERS")
     if not url.isascii() or not url.isprintable() or " " in url:
         raise ConfigError(f"{origin}: must be printable ASCII without spaces")
+    if parts.hostname is not None and not is_host(parts.hostname):
+        raise ConfigError(f"{origin}: its host name cannot be looked up")
     return parts, port

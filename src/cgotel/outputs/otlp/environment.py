@@ -21,6 +21,17 @@ LONGEST_S = 86_400
 """A day: no request and no receiver is worth a longer wait."""
 
 
+_MOST_SHOWN = 80
+_SECRET = re.compile(r"@|password", re.IGNORECASE)
+
+
+def shown(value: str) -> str:
+    """A value for a message: its beginning, and nothing of what may hold a secret."""
+    if _SECRET.search(value):
+        return "(left out here: it may hold a password)"
+    return repr(value) if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]!r}..."
+
+
 class Found(NamedTuple):
     """A variable that is set."""
 
@@ -53,7 +64,7 @@ class Environment:
         if found is None:
             return None
         if found.value.lower() not in allowed:
-            raise ConfigError(f"{found.variable}={found.value!r}: must be {' or '.join(allowed)}")
+            raise ConfigError(f"{found.variable}={shown(found.value)}: must be {' or '.join(allowed)}")
         return found.value.lower()
 
     def flag(self, found: Found | None) -> bool | None:
@@ -75,7 +86,7 @@ class Environment:
             number = 0.0
         if not 0 < number <= LONGEST_S * 1000:
             raise ConfigError(
-                f"{found.variable}={found.value!r}: must be a positive number of milliseconds, "
+                f"{found.variable}={shown(found.value)}: must be a positive number of milliseconds, "
                 f"{LONGEST_S * 1000} at most"
             )
         return number / 1000 if number >= _MILLISECONDS_FROM else number

@@ -9,10 +9,11 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from cgotel import __version__
-from cgotel.config import ConfigError
 from cgotel.outputs.otlp.answer import Answer, delivered, refused, retry, too_large
 from cgotel.outputs.otlp.batch import Batch
+from cgotel.outputs.otlp.proxy import check_proxy_of_grpc
 from cgotel.outputs.otlp.settings import Target, Tls
+from cgotel.outputs.otlp.tls import content, context_of
 
 _RETRYABLE = frozenset(
     {
@@ -39,6 +40,7 @@ class GrpcTransport:
         self._target = target
         self._metadata = [(name.lower(), value) for name, value in target.headers.items()]
         self._compression = grpc.Compression.Gzip if target.gzip else grpc.Compression.NoCompression
+        check_proxy_of_grpc(target.endpoint)
         self._channel = _channel(target)
         self._export = self._channel.unary_unary(target.signal.method)
 
@@ -64,19 +66,13 @@ def _channel(target: Target) -> Any:
 
 
 def _credentials(tls: Tls) -> Any:
+    """What gRPC takes without a look, and fails with at each call, is looked at here."""
+    context_of(tls)
     return grpc.ssl_channel_credentials(
-        _content(tls.certificate), _content(tls.client_key), _content(tls.client_certificate)
+        content(tls.certificate),
+        content(tls.client_key or tls.client_certificate),
+        content(tls.client_certificate),
     )
-
-
-def _content(path: str | None) -> bytes | None:
-    if path is None:
-        return None
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise ConfigError(f"TLS file of OTLP {path}: {error.strerror}") from None
 
 
 # grpc-core tries one address after the other and names the last: the same outage in many words

@@ -22,7 +22,6 @@ from socket import SHUT_RDWR, socket
 from typing import NamedTuple
 
 from cgotel import __version__
-from cgotel.config import ConfigError
 from cgotel.outputs.otlp.answer import (
     Answer,
     delivered,
@@ -36,7 +35,8 @@ from cgotel.outputs.otlp.answer import (
 from cgotel.outputs.otlp.batch import Batch
 from cgotel.outputs.otlp.environment import LONGEST_S
 from cgotel.outputs.otlp.proxy import Proxy, proxy_for
-from cgotel.outputs.otlp.settings import Target, Tls
+from cgotel.outputs.otlp.settings import Target
+from cgotel.outputs.otlp.tls import context_of
 
 _RETRYABLE = frozenset({429, 502, 503, 504})
 _TOO_LARGE = 413
@@ -59,7 +59,7 @@ class HttpTransport:
     def __init__(self, target: Target, wall_clock: Callable[[], float] = time.time) -> None:
         self._target = target
         self._wall_clock = wall_clock
-        self._context = _context(target.tls) if target.endpoint.secure else None
+        self._context = context_of(target.tls) if target.endpoint.secure else None
         self._proxy = proxy_for(target.endpoint)
         self._path = _request_target(target, self._proxy)
         self._headers = _headers(target, self._proxy)
@@ -164,17 +164,6 @@ class HttpTransport:
         is_protobuf = response.content_type == "application/x-protobuf"
         message = status_message(response.body) if is_protobuf else shown(response.body)
         return refused(f"{response.said}: {message}")
-
-
-def _context(tls: Tls) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(cafile=tls.certificate)
-        if tls.client_certificate:
-            context.load_cert_chain(tls.client_certificate, tls.client_key)
-    except OSError as error:  # ssl.SSLError is one
-        files = ", ".join(filter(None, (tls.certificate, tls.client_certificate, tls.client_key)))
-        raise ConfigError(f"TLS files of OTLP ({files}): {error.strerror or error}") from None
-    return context
 
 
 def _request_target(target: Target, proxy: Proxy | None) -> str:

@@ -12,7 +12,8 @@ import msgspec
 from cgotel.config import ConfigError
 from cgotel.contract import Settings
 from cgotel.outputs.otlp.endpoint import Endpoint, of_grpc, of_http
-from cgotel.outputs.otlp.environment import LONGEST_S, Environment
+from cgotel.outputs.otlp.environment import LONGEST_S, Environment, shown
+from cgotel.outputs.otlp.headers import checked
 from cgotel.outputs.otlp.signals import LOGS, METRICS, Signal
 
 PROTOCOLS = ("http/protobuf", "grpc")
@@ -71,7 +72,7 @@ class OtlpConfig(Settings, frozen=True):
             ("temporality", self.temporality, TEMPORALITIES),
         ):
             if value is not None and value not in allowed:
-                raise ValueError(f"{name} = {value!r}: must be {' or '.join(allowed)}")
+                raise ValueError(f"{name} = {shown(value)}: must be {' or '.join(allowed)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +139,10 @@ def _target(signal: Signal, own: str | None, config: OtlpConfig, environment: En
         signal,
         protocol,
         _endpoint(signal, own, protocol, config, environment),
-        _checked(headers or {} if config.headers is None else config.headers),
+        checked(headers or {} if config.headers is None else config.headers, protocol),
         config.timeout or timeout_s or _DEFAULT_TIMEOUT_S,
         (config.compression or compression) != "none",
-        Tls(
-            config.certificate or environment.text(signal, "CERTIFICATE"),
-            config.client_key or environment.text(signal, "CLIENT_KEY"),
-            config.client_certificate or environment.text(signal, "CLIENT_CERTIFICATE"),
-        ),
+        _tls(signal, config, environment),
     )
 
 
@@ -170,11 +167,15 @@ def _endpoint(
     return of_http(origin, url, signal.path if is_base else "")
 
 
-def _checked(headers: Mapping[str, str]) -> Mapping[str, str]:
-    for name, value in headers.items():
-        if not name or not name.isascii() or not (value.isascii() and (value + "x").isprintable()):
-            raise ConfigError(f"OTLP header {name!r}: name and value must be printable ASCII")
-    return headers
+def _tls(signal: Signal, config: OtlpConfig, environment: Environment) -> Tls:
+    tls = Tls(
+        config.certificate or environment.text(signal, "CERTIFICATE"),
+        config.client_key or environment.text(signal, "CLIENT_KEY"),
+        config.client_certificate or environment.text(signal, "CLIENT_CERTIFICATE"),
+    )
+    if tls.client_key and not tls.client_certificate:
+        raise ConfigError("OTLP client_key is set without client_certificate: it would never be used")
+    return tls
 
 
 def _notes(config: OtlpConfig, environment: Environment) -> list[str]:
@@ -185,5 +186,5 @@ def _notes(config: OtlpConfig, environment: Environment) -> list[str]:
         notes.append("OTEL_CONFIG_FILE is not supported and ignored; use --config")
     found = environment.exporter(METRICS, "TIMEOUT")
     if found and config.timeout is None:
-        notes.append(f"{found.variable}={found.value} is read as {environment.seconds(found):g} s")
+        notes.append(f"{found.variable}={shown(found.value)} is read as {environment.seconds(found):g} s")
     return notes

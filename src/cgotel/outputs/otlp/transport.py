@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Protocol
 
 from cgotel.outputs.otlp.answer import Answer
@@ -26,6 +27,7 @@ class Transport(Protocol):
 def transport_to(target: Target) -> Transport:
     """The transport that a target asks for, not yet connected. Raises `ConfigError`."""
     if target.protocol == "grpc":
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it writes to stderr, past the log, what calls tell
         from cgotel.outputs.otlp.grpc import GrpcTransport
 
         return GrpcTransport(target)

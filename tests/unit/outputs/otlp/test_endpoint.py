@@ -27,7 +27,19 @@ def test_a_query_is_sent_and_not_shown():
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:4318", "ftp://x", "http://", "/v1", "http://x:port", "http://a b", "http://é"]
+    "url",
+    [
+        "localhost:4318",
+        "ftp://x",
+        "http://",
+        "/v1",
+        "http://x:port",
+        "http://a b",
+        "http://é",
+        "http://a..b:1",
+        "http://.",
+        f"http://{'x' * 64}.org",
+    ],
 )
 def test_what_is_no_url_is_refused_by_the_name_of_its_variable(url):
     with pytest.raises(ConfigError, match=r"^ENDPOINT: "):
@@ -56,3 +68,9 @@ def test_a_password_is_refused_and_not_shown(of):
 def test_a_scheme_says_whether_grpc_has_tls_and_insecure_only_without_one(url, insecure, authority, secure):
     endpoint = of_grpc("x", url, insecure)
     assert (endpoint.authority, endpoint.secure) == (authority, secure)
+
+
+@pytest.mark.parametrize("url", ["a..b:1", "https://a..b"])
+def test_grpc_has_the_same_rule_for_names(url):
+    with pytest.raises(ConfigError, match=r"^E: its host name cannot be looked up"):
+        of_grpc("E", url, True)

@@ -165,5 +165,16 @@ def test_a_receiver_is_known_by_its_certificate(transport, certificates):
 
 
 def test_a_tls_file_that_cannot_be_read_is_named(transport, tmp_path):
-    with pytest.raises(ConfigError, match=r"none\.pem: No such file"):
+    with pytest.raises(ConfigError, match=r"none\.pem'\): No such file"):
         transport("https://localhost:1", certificate=str(tmp_path / "none.pem"))
+
+
+def test_a_client_certificate_may_hold_its_key(transport, certificates, tmp_path):
+    pem, key = ((certificates / name).read_bytes() for name in ("receiver.pem", "receiver.key"))
+    both = tmp_path / "both.pem"
+    both.write_bytes(key + pem)
+    files = {"certificate": str(certificates / "receiver.pem"), "client_certificate": str(both)}
+    mutual = grpc.ssl_server_credentials([(key, pem)], pem, require_client_auth=True)
+    with GrpcBackend(credentials=mutual) as backend:
+        one = transport(f"https://localhost:{backend.port}", **files)
+        assert one.send(BATCH, TIMEOUT_S) == Answer(Outcome.DELIVERED)

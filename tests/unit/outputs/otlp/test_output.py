@@ -1,8 +1,12 @@
 """The whole output: what is written arrives, over both protocols, and closing is bounded."""
 
 import logging
+import os
+import re
+import socket
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 
 import pytest
@@ -24,8 +28,6 @@ BACKENDS = {"http/protobuf": HttpBackend, "grpc": GrpcBackend}
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch):
-    import os
-
     for name in list(os.environ):
         if name.startswith("OTEL_") or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
@@ -153,6 +155,59 @@ def test_a_bad_setting_stops_it_before_anything_starts(output, monkeypatch):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
     with pytest.raises(ConfigError, match="must be http/protobuf or grpc"):
         output()
+
+
+UNUSABLE = {
+    "a certificate that is no PEM": ({"certificate": "/etc/passwd"}, {}),
+    "a certificate that is not there": ({"certificate": "/nonexistent"}, {}),
+    "a key without its certificate": ({"client_key": "/etc/passwd"}, {}),
+    "a client certificate that is no PEM": ({"client_certificate": "/etc/passwd"}, {}),
+    "a proxy of another kind": ({}, {"https_proxy": "socks5://proxy:1"}),
+    "a host without a name": ({"endpoint": "https://a..b:1"}, {}),
+    "a header that is none": ({"headers": {"a b": "secret"}}, {}),
+    "a certificate of one signal": ({}, {"OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE": "/etc/passwd"}),
+}
+
+
+@pytest.mark.parametrize("protocol", BACKENDS)
+@pytest.mark.parametrize(("config", "variables"), UNUSABLE.values(), ids=UNUSABLE)
+def test_what_cannot_be_used_is_found_by_a_check_and_before_a_thread(
+    output, monkeypatch, protocol, config, variables
+):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    config = {"endpoint": "https://localhost:1", "protocol": protocol, **config}
+    with pytest.raises(ConfigError) as caught:
+        OtlpOutput(OtlpConfig(**config)).check()
+    assert "secret" not in str(caught.value)
+    with pytest.raises(ConfigError, match=re.escape(str(caught.value))):
+        output(**config)
+    assert not [t for t in threading.enumerate() if t.name.startswith("cgotel-otlp")]
+
+
+@pytest.mark.parametrize("protocol", BACKENDS)
+def test_a_check_connects_to_nobody(protocol):
+    with socket.create_server(("127.0.0.1", 0)) as receiver:
+        endpoint = f"http://127.0.0.1:{receiver.getsockname()[1]}"
+        OtlpOutput(OtlpConfig(endpoint=endpoint, protocol=protocol)).check()
+        receiver.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            receiver.accept()
+
+
+def test_grpc_writes_nothing_past_the_log():
+    code = """
+from cgotel.outputs.otlp.batch import Batch
+from cgotel.outputs.otlp.settings import OtlpConfig, resolve
+from cgotel.outputs.otlp.transport import transport_to
+config = OtlpConfig(endpoint="https://127.0.0.1:1", protocol="grpc")
+one = transport_to(resolve(config, {}).metrics)
+one._metadata = [("a b", "v")]
+print(one.send(Batch.of([]), 20).outcome)
+"""
+    clean = {k: v for k, v in os.environ.items() if k != "GRPC_VERBOSITY"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=clean)
+    assert (done.stdout.strip(), done.stderr) == ("refused", "")
 
 
 def test_the_start_says_where_things_go_and_no_secret(output, caplog):

@@ -3,8 +3,8 @@
 import pytest
 
 from cgotel.config import ConfigError
-from cgotel.outputs.otlp.endpoint import of_http
-from cgotel.outputs.otlp.proxy import Proxy, proxy_for
+from cgotel.outputs.otlp.endpoint import of_grpc, of_http
+from cgotel.outputs.otlp.proxy import Proxy, check_proxy_of_grpc, proxy_for
 
 PLAIN = of_http("x", "http://collector:4318", "")
 SECURE = of_http("x", "https://collector:4318", "")
@@ -12,7 +12,7 @@ SECURE = of_http("x", "https://collector:4318", "")
 
 @pytest.fixture(autouse=True)
 def _no_proxy_of_this_machine(monkeypatch):
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "REQUEST_METHOD"):
+    for name in ("grpc_proxy", "http_proxy", "https_proxy", "all_proxy", "no_proxy", "REQUEST_METHOD"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
 
@@ -43,8 +43,23 @@ def test_a_password_is_sent_and_not_shown(monkeypatch):
     assert "bWU6" not in repr(proxy)
 
 
-@pytest.mark.parametrize("url", ["socks5://proxy:1", "http://:1", "http://proxy:port"])
+@pytest.mark.parametrize("url", ["socks5://proxy:1", "http://:1", "http://proxy:port", "http://a..b:1"])
 def test_a_proxy_that_cannot_be_used_is_refused_by_its_name(monkeypatch, url):
     monkeypatch.setenv("http_proxy", url)
     with pytest.raises(ConfigError, match=r"^http_proxy: must be an URL"):
         proxy_for(PLAIN)
+
+
+@pytest.mark.parametrize("name", ["grpc_proxy", "https_proxy", "http_proxy"])
+def test_a_proxy_that_grpc_would_leave_aside_is_refused(monkeypatch, name):
+    target = of_grpc("x", "collector:4317", True)
+    check_proxy_of_grpc(target)
+    monkeypatch.setenv(name, "socks5://proxy:1")
+    with pytest.raises(ConfigError, match=f"^{name}: must be an URL"):
+        check_proxy_of_grpc(target)
+    check_proxy_of_grpc(of_grpc("x", "unix:/run/otel.sock", True))
+    monkeypatch.setenv("no_proxy", "collector")
+    check_proxy_of_grpc(target)
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv("grpc_proxy", "http://proxy:1")
+    check_proxy_of_grpc(target)

@@ -54,7 +54,7 @@ def test_every_variable_is_honoured():
     assert logs.tls.client_key == "k.pem"
     assert found.delta
     assert found.resource == {"a": "b", "service.name": "svc"}
-    assert found.notes == ("OTEL_EXPORTER_OTLP_TIMEOUT=3000 is read as 3 s",)
+    assert found.notes == ("OTEL_EXPORTER_OTLP_TIMEOUT='3000' is read as 3 s",)
 
 
 def test_each_signal_may_have_its_own_protocol():
@@ -132,11 +132,19 @@ def test_a_signal_that_is_switched_off_has_no_target():
         ),
         ("METRICS_ENDPOINT", "http://h:x", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: not an URL"),
         ("HEADERS", "secret", "OTEL_EXPORTER_OTLP_HEADERS: entry 1 is not name=value"),
-        ("HEADERS", "key=secret%0Asecret", "OTLP header 'key': name and value must be printable ASCII"),
+        ("HEADERS", "key=secret%0Asecret", "OTLP header 'key': the value must be printable ASCII"),
         (
             "METRICS_TEMPORALITY_PREFERENCE",
             "both",
             "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE='both': must be cumulative or delta or low",
+        ),
+        ("HEADERS", "app/key=secret", "OTLP header 'app/key': the name must be a token of RFC 9110"),
+        ("ENDPOINT", "http://a..b:1", "OTEL_EXPORTER_OTLP_ENDPOINT: its host name cannot be looked up"),
+        ("CLIENT_KEY", "k.pem", "OTLP client_key is set without client_certificate"),
+        (
+            "TIMEOUT",
+            "1e30",
+            "OTEL_EXPORTER_OTLP_TIMEOUT='1e30': must be a positive number of milliseconds, 8",
         ),
         ("OTEL_SDK_DISABLED", "1", "OTEL_SDK_DISABLED='1': must be true or false"),
         ("OTEL_RESOURCE_ATTRIBUTES", "a", "OTEL_RESOURCE_ATTRIBUTES: entry 1 is not name=value"),
@@ -148,6 +156,40 @@ def test_a_bad_value_is_one_line_that_names_the_variable(variable, value, messag
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+SECRET = "(left out here: it may hold a password)"
+CHOICES = ["PROTOCOL", "COMPRESSION", "INSECURE", "METRICS_TEMPORALITY_PREFERENCE", "TIMEOUT"]
+CHOICES += ["OTEL_SDK_DISABLED", "OTEL_METRICS_EXPORTER", "OTEL_LOGS_EXPORTER"]
+
+
+@pytest.mark.parametrize("variable", CHOICES)
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("https://me:hush@host", SECRET),
+        ("Password=hush", SECRET),
+        ("x" * 80 + "hush", repr("x" * 80) + "..."),
+    ],
+)
+def test_no_error_shows_what_may_be_a_secret_or_more_than_a_line(variable, value, found):
+    with pytest.raises(ConfigError) as caught:
+        plan(**({"PROTOCOL": "grpc"} | {variable: value}))
+    assert found in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+def test_no_header_name_shows_what_may_be_a_secret():
+    with pytest.raises(ConfigError) as caught:
+        plan(OtlpConfig(headers={"user@hush": "x"}))
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["protocol", "compression", "temporality"])
+def test_no_error_of_the_file_shows_what_may_be_a_secret(key):
+    with pytest.raises(ValueError, match="left out here") as caught:
+        OtlpConfig(**{key: "https://me:hush@host"})
+    assert "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
