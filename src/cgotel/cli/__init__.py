@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
+from typing import Any
 
 if "telegraf" in sys.argv[1:]:
     # Telegraf may signal its child at any moment, and the default action is to end it. So they wait
@@ -14,10 +15,12 @@ if "telegraf" in sys.argv[1:]:
 import click
 
 from cgotel import __version__
+from cgotel.cli.streams import place_of, reopen_missing, settle
 
 COMMANDS = ("agent", "collectd-config", "config", "doctor", "plugins", "snapshot", "telegraf")
 
-USAGE_STATUS = 2
+FAILURE_STATUS = 1
+INTERRUPTED_STATUS = 128 + signal.SIGINT
 
 
 class _Commands(click.Group):
@@ -32,6 +35,26 @@ class _Commands(click.Group):
         module = importlib.import_module(f"cgotel.cli.{name.replace('-', '_')}")
         command: click.Command = module.command
         return command
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """As click's; what the world does to the standard streams is no fault of the program."""
+        reopen_missing()
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            from cgotel.cli.common import tell
+
+            tell(f"{place_of(error)}: {error.strerror or error}")
+            sys.exit(FAILURE_STATUS)
+        finally:
+            settle()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click's; somebody who interrupts knows that it is interrupted."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED_STATUS)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,9 +9,10 @@ import click
 
 from cgotel import config, plugins
 from cgotel.cli.common import config_errors
-from cgotel.cli.writing import FAILURE_STATUS, write
+from cgotel.cli.writing import FAILURE_STATUS, write, write_text
 from cgotel.config import PluginSettings
 from cgotel.outputs.json_document import encoded
+from cgotel.outputs.pipe import claim_standard_output
 from cgotel.outputs.text import columns, left, visible
 from cgotel.plugins import Plugin
 
@@ -26,10 +27,14 @@ def command(config_path: str | None, form: str) -> None:
 
     Reads nothing of the configuration but [plugins], so that it works when a plugin's table does not.
     """
+    claimed = claim_standard_output() if form == "json" else None
     with config_errors():
         disabled = config.read(config_path).table("plugins", PluginSettings).disabled
     found = plugins.load(disabled).plugins
-    write(_json(found) if form == "json" else _table(found))
+    if form == "json":
+        write(_json(found), claimed=claimed)
+    else:
+        write_text(_table(found))
     if any(plugin.failed for plugin in found):
         sys.exit(FAILURE_STATUS)
 
@@ -41,12 +46,12 @@ def _json(found: Iterable[Plugin]) -> bytes:
     return encoded({"plugins": listed})
 
 
-def _table(found: Iterable[Plugin]) -> bytes:
+def _table(found: Iterable[Plugin]) -> str:
     rows = [
         tuple(visible(text) for text in (p.name, p.origin, ", ".join(p.offers) or "-", p.fault))
         for p in found
     ]
-    return "".join(f"{line}\n" for line in _aligned([_TITLES, *rows])).encode("utf-8", "backslashreplace")
+    return "".join(f"{line}\n" for line in _aligned([_TITLES, *rows]))
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import click
 
-from cgotel.cli.common import assembled, log_to_stderr
-from cgotel.cli.writing import STANDARD_OUTPUT, fail, write
+from cgotel.cli.common import Seconds, assembled, log_to_stderr
+from cgotel.cli.writing import STANDARD_OUTPUT, fail, write, write_text
 from cgotel.clock import now
 from cgotel.contract import SourceStatus
 from cgotel.model import Sweep
 from cgotel.outputs.names import path_of
+from cgotel.outputs.pipe import claim_standard_output
 from cgotel.sweeper import Sweeper
 
 FORMATS = ("table", "json", "prometheus")
@@ -39,13 +40,25 @@ class _Taken(NamedTuple):
         )
 
 
+def _named(_ctx: click.Context, _param: click.Parameter, output: str) -> str:
+    if not output:
+        raise click.BadParameter("it needs the name of a file.")
+    return output
+
+
 @click.command()
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("--output", metavar="FILE", default=STANDARD_OUTPUT, help="Replace this file in one step.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    default=STANDARD_OUTPUT,
+    callback=_named,
+    help="Replace this file in one step; - is standard output.",
+)
 @click.option(
     "--interval",
-    type=click.FloatRange(0.01, 3600),
+    type=Seconds(0.01, 3600),
     metavar="SECONDS",
     help="Sweep twice, so far apart, for what is a rate. Without it: one sweep, and totals.",
 )
@@ -58,6 +71,7 @@ def command(
     A PATH begins at the cgroup root (/system.slice/ssh.service) or with its mount point.
     """
     log_to_stderr(verbose=False)
+    claimed = None if form == "table" else claim_standard_output()
     assembly = assembled(config_path)
     taken = _take(Sweeper(assembly.collectors(), assembly.configuration.agent.max_series), interval)
     if not taken.sweep.readings:
@@ -65,9 +79,9 @@ def command(
     if paths:
         taken = taken._replace(only=_existing(paths, taken, assembly.roots.cgroup))
     if form == "table":
-        write(_table(taken, output), output)
+        write_text(_table(taken, output), output)
     else:
-        write({"json": _json, "prometheus": _prometheus}[form](taken), output)
+        write({"json": _json, "prometheus": _prometheus}[form](taken), output, claimed)
 
 
 def _take(sweeper: Sweeper, interval: float | None) -> _Taken:
@@ -108,20 +122,18 @@ def _from_root(path: str, mount: str | None) -> str:
     return os.fsencode(os.path.normpath(f"/{path.lstrip('/')}")).decode("utf-8", "backslashreplace")
 
 
-def _table(taken: _Taken, output: str) -> bytes:
+def _table(taken: _Taken, output: str) -> str:
     from cgotel.losses import losses
     from cgotel.outputs import screen
     from cgotel.outputs.frame import frame
     from cgotel.outputs.summary import summarize
-    from cgotel.outputs.text import encodable
 
     on_terminal = output == STANDARD_OUTPUT and sys.stdout.isatty()
     width = screen.size(sys.stdout)[0] if on_terminal else None
     paint = screen.paint if on_terminal and screen.coloured() else screen.plain
     summary = summarize(taken.sweep, taken.before, taken.only)
     lines = frame(summary, summary.rows, losses(taken.sources), width, paint)
-    encoding = sys.stdout.encoding if output == STANDARD_OUTPUT else "utf-8"
-    return "".join(f"{encodable(line, encoding)}\n" for line in lines).encode(encoding)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _json(taken: _Taken) -> bytes:

@@ -126,6 +126,13 @@ def test_two_sweeps_give_rates(cgotel):
     assert "totals" not in title
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-inf", "0", "fast"])
+def test_an_interval_is_a_number_of_seconds(cgotel, seconds):
+    done = cgotel("snapshot", "--interval", seconds)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("Error: Invalid value for '--interval':")
+
+
 def test_an_unknown_cgroup_is_one_line(cgotel, tree):
     assert_one_line(cgotel("snapshot", "/system.slice/nope"), "/system.slice/nope", str(tree.mount))
 
@@ -209,6 +216,16 @@ class TestOutput:
         assert cgotel("snapshot", "--output", "/dev/null").returncode == 0
         assert os.path.exists("/dev/null")
         assert not os.path.isfile("/dev/null")
+
+    def test_no_name_is_no_file(self, cgotel):
+        done = cgotel("snapshot", "--output", "")
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1].endswith("it needs the name of a file.")
+
+    def test_a_dash_is_standard_output(self, cgotel, tmp_path):
+        done = cgotel("snapshot", "--output", "-", cwd=tmp_path)
+        assert "web.service" in done.stdout
+        assert not (tmp_path / "-").exists()
 
     def test_a_folder_that_does_not_exist(self, cgotel, tmp_path):
         file = str(tmp_path / "nowhere" / "x.prom")
