@@ -320,6 +320,7 @@ def test_a_host_without_cgroup_v2_still_gives_the_host(tree: KernelTree, tmp_pat
     del environment["HOST_CGROUP"]
     with Collectd(tmp_path / "collectd", environment) as collectd:
         collectd.rows("cgotel/memory-total")
+        collectd.rows("cgotel-agent/gauge-sweep_points")
         assert {name.partition("/")[0] for name in collectd.names()} == {"cgotel", "cgotel-agent"}
     assert "cgroup: absent" in collectd.log
 
