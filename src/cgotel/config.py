@@ -7,6 +7,7 @@ file, the line and the key, and says what is allowed. Nothing starts before all 
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
 import tomllib
@@ -46,11 +47,29 @@ class PluginSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A TOML file as it was read: its tables, and where each key stands. ``path`` None: no file."""
+    """A TOML file as it was read. ``path`` None: no file.
+
+    ``lines`` say where keys stand, found by eye: for people to look at, never to decide by.
+    """
 
     path: str | None = None
     tables: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
+
+    def has(self, key: str) -> bool:
+        """Whether the file sets a dotted key, in whichever of TOML's ways."""
+        found: Any = self.tables
+        for part in key.split("."):
+            if not isinstance(found, Mapping) or part not in found:
+                return False
+            found = found[part]
+        return True
+
+    def origin(self, key: str) -> str:
+        """``file:line`` of a key, the file alone where its line was not found, or ``default``."""
+        if not self.has(key):
+            return "default"
+        return f"{self.path}:{self.lines[key]}" if key in self.lines else str(self.path)
 
     def where(self, key: str) -> str:
         """``file:line`` of a dotted key, or of the nearest table around it."""
@@ -70,12 +89,15 @@ class Document:
             if not isinstance(values, dict):
                 raise self.error(name, "must be a table")
         self.check_keys(name, values, [f.encode_name for f in msgspec.structs.fields(kind)])
+        for key, value in values.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise self.error(f"{name}.{key}", f"must be a finite number, not {value}")
         try:
             return msgspec.convert(values, kind)
         except msgspec.ValidationError as error:
             message, _, place = str(error).partition(" - at `$")
-            key = place.rstrip("`").partition("[")[0]
-            raise self.error(name + key, message[0].lower() + message[1:]) from None
+            key = place.rstrip("`").partition("[")[0] or _at_fault(values, kind)
+            raise self.error(name + key, _in_words(message)) from None
 
     def check_keys(self, table: str, values: Mapping[str, Any], allowed: list[str]) -> None:
         """Raise `ConfigError` for the first key of a table that is not among ``allowed``."""
@@ -85,6 +107,37 @@ class Document:
                 close = difflib.get_close_matches(key, allowed, n=1)
                 hint = f"did you mean {close[0]!r}? " if close else ""
                 raise self.error(dotted, f"unknown key; {hint}allowed: {', '.join(sorted(allowed))}")
+
+
+def _at_fault(values: Mapping[str, Any], kind: type[msgspec.Struct]) -> str:
+    """The key whose value alone is refused, with a dot in front, where `msgspec` names none."""
+    for key, value in values.items():
+        try:
+            msgspec.convert({key: value}, kind)
+        except msgspec.ValidationError:
+            return f".{key}"
+    return ""
+
+
+_WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "a boolean",
+    "array": "an array",
+    "object": "a table",
+}
+
+
+def _in_words(message: str) -> str:
+    """What `msgspec` says, with TOML's words for types; what is no type of Python stays as it is."""
+    if message.startswith("Expected `"):
+        message = re.sub(r"`([^`]*)`", lambda types: _types(types[1]), message)
+    return message[:1].lower() + message[1:] or "cannot be meant"
+
+
+def _types(names: str) -> str:
+    return " or ".join(_WORDS.get(name, name) for name in names.split(" | ") if name != "null")
 
 
 def read(path: str | None) -> Document:
@@ -112,14 +165,15 @@ def read(path: str | None) -> Document:
     return document
 
 
-_HEADER = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]+")
-_KEY = re.compile(r"""\s*((?:[\w.-]+|"[^"]*"|'[^']*')+)\s*=""")
+_HEADER = re.compile(r"\s*+\[++([^\]]++)\]")
+_PART = r"""(?:[\w-]++|"[^"]*+"|'[^']*+')"""
+_KEY = re.compile(rf"\s*+({_PART}(?:\s*+\.\s*+{_PART})*+)\s*+=")
 
 
 def _key_lines(content: str) -> Iterator[tuple[str, int]]:
     """Dotted key -> line number, found by eye: good enough to point at a line of valid TOML."""
     table = ""
-    for number, line in enumerate(content.splitlines(), 1):
+    for number, line in enumerate(content.split("\n"), 1):
         if header := _HEADER.match(line):
             table = _plain(header[1])
             yield table, number
@@ -150,7 +204,7 @@ class Configuration:
         for name, table in tables.items():
             for fields in msgspec.structs.fields(table):
                 key = f"{name}.{fields.encode_name}"
-                origin = self.document.where(key) if key in self.document.lines else "default"
+                origin = self.document.origin(key)
                 if key == "agent.interval" and self.interval_origin:
                     origin = self.interval_origin
                 value = getattr(table, fields.name)
@@ -204,7 +258,7 @@ def _interval_from(
     """OTEL_METRIC_EXPORT_INTERVAL, unless the file says otherwise (OpenTelemetry SDK environment)."""
     variable = "OTEL_METRIC_EXPORT_INTERVAL"
     text = environ.get(variable, "").strip()
-    if not text or "agent.interval" in document.lines:
+    if not text or document.has("agent.interval"):
         return agent, ""
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 100 <= int(text) <= 86_400_000:
         raise ConfigError(f"{variable}={text!r}: must be milliseconds, 100 to 86400000")

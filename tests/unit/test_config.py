@@ -8,7 +8,18 @@ from cgotel.collectors.cgroup import CgroupConfig
 from cgotel.config import ConfigError
 from cgotel.contract import Settings
 
-OUTPUTS = {"otlp": Settings, "console": Settings}
+
+class OtlpConfig(Settings, frozen=True):
+    limit: float = 1.0
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    wordless: bool = False
+
+    def __post_init__(self):
+        if self.wordless:
+            raise ValueError
+
+
+OUTPUTS = {"otlp": OtlpConfig, "console": Settings}
 
 
 def checked(tmp_path, text, environ=None):
@@ -44,8 +55,8 @@ def test_each_value_says_where_it_came_from(tmp_path):
     ("text", "message"),
     [
         ("[agent]\nintervall = 1\n", "cgotel.toml:2: agent.intervall: unknown key; did you mean 'interval'?"),
-        ("[agent]\ninterval = 'fast'\n", "cgotel.toml:2: agent.interval: expected `float`, got `str`"),
-        ("[agent]\ninterval = 0\n", "cgotel.toml:2: agent.interval: expected `float` >= 0.1"),
+        ("[agent]\ninterval = 'fast'\n", "cgotel.toml:2: agent.interval: expected a number, got text"),
+        ("[agent]\ninterval = 0\n", "cgotel.toml:2: agent.interval: expected a number >= 0.1"),
         (
             "[agent]\noutputs = ['otel']\n",
             "cgotel.toml:2: agent.outputs: no output 'otel'; allowed: console, otlp",
@@ -58,20 +69,46 @@ def test_each_value_says_where_it_came_from(tmp_path):
         ),
         (
             "[collectors.cgroup]\n\nmax_depth = -1\n",
-            "cgotel.toml:3: collectors.cgroup.max_depth: expected `int` >= 0",
+            "cgotel.toml:3: collectors.cgroup.max_depth: expected a whole number >= 0",
         ),
         (
             "[collectors.cgroup]\ninclude = [3]\n",
-            "cgotel.toml:2: collectors.cgroup.include: expected `str`, got `int`",
+            "cgotel.toml:2: collectors.cgroup.include: expected text, got a whole number",
         ),
         ("collectors.cgroup.depth = 1\n", "cgotel.toml:1: collectors.cgroup.depth: unknown key"),
         ("[agent\n", "cgotel.toml: not valid TOML"),
         ("a = " + "[" * 100_000, "cgotel.toml: cannot be meant: RecursionError"),
         ("a = " + "1" * 5_000, "cgotel.toml: cannot be meant: ValueError"),
         ("#" * (1 << 20) + "#", "cgotel.toml: larger than 1048576 characters"),
-        ("[collectors.cgroup]\nslow_interval = inf\n", "slow_interval: expected `float` <= 86400"),
-        ("[collectors.cgroup]\nslow_interval = nan\n", "slow_interval: expected `float`"),
-        ("[agent]\ninterval = nan\n", "interval: expected `float`"),
+        (
+            "[collectors.cgroup]\nslow_interval = inf\n",
+            "cgotel.toml:2: collectors.cgroup.slow_interval: must be a finite number, not inf",
+        ),
+        (
+            "[collectors.cgroup]\nslow_interval = nan\n",
+            "cgotel.toml:2: collectors.cgroup.slow_interval: must be a finite number, not nan",
+        ),
+        ("[agent]\ninterval = nan\n", "cgotel.toml:2: agent.interval: must be a finite number, not nan"),
+        (
+            "[outputs.otlp]\nlimit = inf\n",
+            "cgotel.toml:2: outputs.otlp.limit: must be a finite number, not inf",
+        ),
+        ("agent = {interval = 'fast'}\n", "cgotel.toml:1: agent.interval: expected a number, got text"),
+        ("[agent]\noutputs = 'otlp'\n", "cgotel.toml:2: agent.outputs: expected an array, got text"),
+        ("[collectors.cgroup]\nenabled = 1\n", "enabled: expected a boolean, got a whole number"),
+        ("[outputs.otlp]\nlabels = 'a'\n", "labels: expected a table, got text"),
+        ("# a\u2028b\n[agent]\ninterval = 0\n", "cgotel.toml:3: agent.interval: expected"),
+        ("[agent]\n'interval' = 0\n", "cgotel.toml:2: agent.interval: expected"),
+        ("agent . interval = 0\n", "cgotel.toml:1: agent.interval: expected"),
+        ("[ agent ] # a\ninterval = 0\n", "cgotel.toml:2: agent.interval: expected"),
+        (
+            "[collectors.cgroup]\nenabled = true\n\nkinds = ['x']\n",
+            "cgotel.toml:4: collectors.cgroup.kinds: no kind 'x'",
+        ),
+        (
+            "[outputs.otlp]\nlimit = 3\nwordless = true\n",
+            "cgotel.toml:3: outputs.otlp.wordless: cannot be meant",
+        ),
         ("[collectors.cgroup]\ninclude = ['/a[b']\n", "'/a[b'"),
         ("[collectors.cgroup]\nexclude = ['system.slice']\n", "'system.slice' must begin with '/'"),
     ],
@@ -108,6 +145,35 @@ def test_the_environment_sets_the_interval_unless_the_file_does(tmp_path):
     assert checked(tmp_path, "[agent]\ninterval = 7\n", environ).agent.interval == 7
     origins = {key: origin for key, _, origin in checked(tmp_path, "", environ).origins()}
     assert origins["agent.interval"] == "OTEL_METRIC_EXPORT_INTERVAL"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[agent]\ninterval = 7\n", ":2"),
+        ("agent.interval = 7\n", ":1"),
+        ("agent . interval = 7\n", ":1"),
+        ("agent . 'interval' = 7\n", ":1"),
+        ("agent = {interval = 7}\n", ""),
+        ("agent = {max_series = 1, interval = 7}\n", ""),
+        ('"agent" = {"\\u0069nterval" = 7}\n', ""),
+    ],
+)
+def test_however_the_file_sets_the_interval_it_is_the_files(tmp_path, text, line):
+    found = checked(tmp_path, text, {"OTEL_METRIC_EXPORT_INTERVAL": "2500"})
+    origins = {key: (value, origin) for key, value, origin in found.origins()}
+    assert origins["agent.interval"] == (7, f"{tmp_path}/cgotel.toml{line}")
+
+
+def test_what_only_looks_like_a_key_sets_nothing(tmp_path):
+    text = '[outputs.otlp.labels]\na = """\n[agent]\ninterval = 7\n"""\n'
+    environ = {"OTEL_METRIC_EXPORT_INTERVAL": "2500"}
+    assert checked(tmp_path, text, environ).agent.interval == 2.5
+
+
+def test_a_long_word_in_a_text_does_not_hold_it_up(tmp_path):
+    found = checked(tmp_path, f'[outputs.otlp.labels]\na = """\n{"x" * 60_000}\n"""\n')
+    assert len(found.outputs["otlp"].labels["a"]) == 60_001
 
 
 @pytest.mark.parametrize("text", ["fast", "-1", "1e3", "99", "²²²²", "1" * 5_000])
