@@ -155,7 +155,7 @@ HOST_ROWS = [
     ),
     Row(COUNTER, "system.process.created", "{process}", 51670),
     Row(COUNTER, "system.memory.linux.oom_kills", "{process}", 2),
-    Row(GAUGE, "system.cpu.load_average.1m", "1", 0.5),
+    Row(GAUGE, "system.cpu.load_average.1m", "{thread}", 0.5),
     Row(COUNTER, "system.cpu.linux.pressure.time", "s", 536.955642, _STALL_SOME),
     *_stalled("system.memory.linux.pressure.time", 1.0, 0.25),
     *_stalled("system.io.linux.pressure.time", 2.0, 0.5),

@@ -12,6 +12,7 @@ from tests.lab.guest.sweeps import Sweeps, raw
 from cgotel.collectors.host import HostCollector
 from cgotel.collectors.pressure import PressureCollector
 from cgotel.kernel.roots import Roots
+from cgotel.model import Reading
 from cgotel.testing import sweep
 
 # What the kernel prints and no row reports: said here, so that a new key is noticed.
@@ -22,13 +23,14 @@ UNREPORTED = {
 
 
 def assert_between(reading, before, after):
-    """Every number lies between what the file said before and what it said after."""
+    """Every counter lies between what the file said before and after; an amount at rest is that amount."""
     compared = 0
     for series, value in reading.points:
-        if series.source in before and series.source in after:
-            low, high = sorted((before[series.source], after[series.source]))
-            assert low <= value <= high, series.source
-            compared += 1
+        low, high = before.get(series.source), after.get(series.source)
+        if low is None or high is None or (series.instrument.kind != "counter" and low != high):
+            continue
+        assert low <= value <= high, series.source
+        compared += 1
     return compared
 
 
@@ -42,7 +44,7 @@ def test_every_number_of_a_busy_cgroup_is_the_files(cgroup: Cgroup, disk: Path) 
         before = raw(leaf.path)
         reading = sweeps.of(leaf)
         after = raw(leaf.path)
-    assert assert_between(reading, before, after) > 70
+    assert assert_between(reading, before, after) > 60
 
 
 def test_a_cgroup_at_rest_is_reported_to_the_last_digit(cgroup: Cgroup) -> None:
@@ -90,7 +92,10 @@ def test_the_root_is_reported_with_its_files(cgroup: Cgroup) -> None:
         readings = sweeps.sweep()
         after = raw(MOUNT)
     [root] = [reading for reading in readings if reading.entity.kind == "root"]
-    assert assert_between(root, before, after) > 20
+    counters = Reading.of(
+        root.entity, root.time_ns, [point for point in root.points if point[0].instrument.kind == "counter"]
+    )  # the machine's amounts may move and come back meanwhile
+    assert assert_between(counters, before, after) > 15
     assert root.entity.began_ns == _boot_time_ns()
 
 
