@@ -6,7 +6,6 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 from contextlib import suppress
 
 import pytest
@@ -21,6 +20,7 @@ from tests.unit.outputs.otlp.material import ALL, EVENT, WEB, metrics_of, readin
 from cgotel.config import ConfigError
 from cgotel.contract import Lost
 from cgotel.outputs.otlp import OtlpOutput
+from cgotel.outputs.otlp.sender import Sender
 from cgotel.outputs.otlp.settings import OtlpConfig
 
 BACKENDS = {"http/protobuf": HttpBackend, "grpc": GrpcBackend}
@@ -180,9 +180,11 @@ def test_what_cannot_be_used_is_found_by_a_check_and_before_a_thread(
     with pytest.raises(ConfigError) as caught:
         OtlpOutput(OtlpConfig(**config)).check()
     assert "secret" not in str(caught.value)
+    started = []
+    monkeypatch.setattr(Sender, "start", started.append)
     with pytest.raises(ConfigError, match=re.escape(str(caught.value))):
         output(**config)
-    assert not [t for t in threading.enumerate() if t.name.startswith("cgotel-otlp")]
+    assert not started
 
 
 @pytest.mark.parametrize("protocol", BACKENDS)
