@@ -57,15 +57,32 @@ def test_the_same_name_made_again_is_another_entity(cgroup: Cgroup) -> None:
     assert again.metric("cgroup.cpu.time", cpu_mode="user") < first.metric("cgroup.cpu.time", cpu_mode="user")
 
 
+class Swept:
+    """Counts whole sweeps, and lets another thread wait for one that began after it asked."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = threading.Condition()
+
+    def add(self) -> None:
+        with self._changed:
+            self._count += 1
+            self._changed.notify_all()
+
+    def wait_for_a_whole_one(self) -> None:
+        with self._changed:
+            whole = self._count + 2  # the next to end may have begun before
+            assert self._changed.wait_for(lambda: self._count >= whole, 60)
+
+
 @contextmanager
-def churning(parent: Path, count: int, swept: threading.Event) -> Iterator[threading.Thread]:
-    """Make and remove so many cgroups, at most 20 at a time, while the body sweeps: one a 25, at least."""
+def churning(parent: Path, count: int, swept: Swept) -> Iterator[threading.Thread]:
+    """Make and remove so many cgroups, 20 at a time; every 25 the 20 that are there stay for a sweep."""
 
     def churn() -> None:
         for number in range(count):
             if number % 25 == 24:
-                swept.clear()
-                swept.wait(60)
+                swept.wait_for_a_whole_one()
             (parent / f"n{number}").mkdir()
             if number >= 20:
                 (parent / f"n{number - 20}").rmdir()
@@ -86,16 +103,16 @@ def test_sweeps_go_on_while_500_come_and_go(cgroup: Cgroup) -> None:
         sweeper = Sweeper([sweeps.collector], 10**6)
         sweeper.sweep(now())
         ended = 0
-        swept = threading.Event()
+        swept = Swept()
         with churning(cgroup.path, 500, swept) as thread:
             while thread.is_alive():
                 ended += len(sweeper.sweep(now()).ended)
-                swept.set()
+                swept.add()
         last = sweeper.sweep(now())
+        assert [running.faults.count for running in sweeper.running] == [0]
         assert below(cgroup, last.readings) == set()
         assert sweeper.sweep(now()).ended == ()
-        assert ended > 0
-        assert [running.faults.count for running in sweeper.running] == [0]
+        assert ended >= 19 * 20
 
 
 @pytest.mark.timeout(600)

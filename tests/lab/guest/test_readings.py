@@ -124,7 +124,9 @@ def test_io_through_the_disk_is_counted_under_its_name(cgroup: Cgroup, disk: Pat
         direction: reading.metric("cgroup.disk.io", system_device=device, disk_io_direction=direction)
         for direction in ("read", "write")
     }
-    assert moved == {"read": 2 << 20, "write": 4 << 20}
+    assert moved["write"] == 4 << 20
+    # who opens a disk after it was written may also pay for the kernel's look at its partition table
+    assert 0 <= moved["read"] - (2 << 20) <= 64 << 10
 
 
 def test_a_limit_of_io_is_told_by_device_and_direction(cgroup: Cgroup, disk: Path) -> None:

@@ -265,7 +265,7 @@ def test_nobody_there_is_told_in_the_system_s_words(transport):
 
 
 @pytest.mark.parametrize("fault", [MemoryError("none left"), RuntimeError("no thread"), KeyboardInterrupt()])
-@pytest.mark.parametrize("place", ["socket.create_connection", "threading.Thread.start"])
+@pytest.mark.parametrize("place", ["socket.create_connection", "threading.Timer.start"])
 def test_a_fault_of_this_machine_costs_one_request(transport, monkeypatch, fault, place):
     def fail(*_args, **_kwargs):
         raise fault
