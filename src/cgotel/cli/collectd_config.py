@@ -7,6 +7,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from importlib import metadata
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ FAILURE_STATUS = 1
 STOCK_TYPES_DB = "/usr/share/collectd/types.db"
 
 _MODULE = "cgotel_collectd"
+_FILE = f"{_MODULE}.py"
 _NEEDED = ("msgspec", "pluggy")
 _PLUGINS = (
     "/usr/lib/collectd/python.so",
@@ -46,7 +48,7 @@ def command(config_path: str | None, types_db: bool) -> None:
         return
     folder = _folder()
     if folder is None:
-        tell(f"{_MODULE}.py is not installed with this package: copy collectd/ of its source")
+        tell(f"{_FILE} is not installed with this package: copy collectd/ of its source")
         sys.exit(FAILURE_STATUS)
     click.echo(snippet(module_paths(folder), folder / "cgotel.types.db", config_path), nl=False)
     for fault in (found := list(faults(linked(_PLUGINS), sys.version_info.minor))):
@@ -88,10 +90,18 @@ def _home(package: str) -> Path | None:
 
 
 def _folder() -> Path | None:
-    """The folder that holds the module: as installed, else beside the source."""
-    installed = Path(sys.prefix, "share/cgotel/collectd")
-    beside = Path(cgotel.__file__).parents[2] / "collectd"
-    return next((f for f in (installed, beside) if (f / f"{_MODULE}.py").is_file()), None)
+    """The folder that holds the module: beside the source, else where the package was installed to."""
+    files = [Path(cgotel.__file__).parents[2] / "collectd" / _FILE, *_installed()]
+    return next((file.parent for file in files if file.is_file()), None)
+
+
+def _installed() -> Iterator[Path]:
+    """The module's file by the package's own list: each installation scheme has another place for it."""
+    try:
+        files = metadata.files("cgotel") or ()
+    except metadata.PackageNotFoundError:
+        return
+    yield from (Path(str(file.locate())).resolve() for file in files if file.name == _FILE)
 
 
 def linked(patterns: Iterable[str]) -> tuple[str, str] | None:
