@@ -19,6 +19,7 @@ TEST_TOOLS = ("pytest", "pytest-timeout")
 def image(kernel: Kernel, packages: tuple[str, ...] = PACKAGES) -> Path:
     """An ext4 image that boots to systemd, from the cache where none of its inputs has changed."""
     boot = kernels.files(kernel)
+    packages = (*packages, "collectd-core", f"libpython{kernel.python}")
     requirements = _requirements()
     inputs = (Path(__file__), OVERLAY, boot.release, kernel.suite, *packages, requirements)
 
