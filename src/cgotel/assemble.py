@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cgotel import config, plugins
 from cgotel.config import ConfigError, Configuration
-from cgotel.contract import Collector, CollectorSettings, Output
+from cgotel.contract import Bookmark, Collector, CollectorSettings, Output, Timeline, Watcher, WatcherSettings
 from cgotel.kernel.roots import Roots
 from cgotel.plugins import Registry
 
@@ -49,6 +49,22 @@ class Assembly:
             log.error("collector %s is left out: %s: %s", name, type(error).__name__, error)
             return []
 
+    def watchers(
+        self, timeline: Timeline, bookmark: Callable[[str], Bookmark] = lambda name: Bookmark()
+    ) -> list[Watcher]:
+        """Every enabled watcher, made but not started; ``bookmark`` gives each its own."""
+        made: list[Watcher] = []
+        for name, kind in self.registry.watchers.items():
+            settings = self.configuration.watchers[name]
+            assert isinstance(settings, WatcherSettings)
+            if not settings.enabled:
+                continue
+            try:
+                made.append(kind(settings, self.roots, timeline, bookmark(name)))
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+                log.error("watcher %s is left out: %s: %s", name, type(error).__name__, error)
+        return made
+
     def outputs(self) -> list[Output]:
         """The outputs that the configuration names, else the default one; made but not started."""
         names = self.configuration.agent.outputs
@@ -87,6 +103,7 @@ def assemble(path: str | None, environ: Mapping[str, str] = os.environ) -> Assem
     checked = config.check(
         document,
         {name: kind.Config for name, kind in registry.collectors.items()},
+        {name: kind.Config for name, kind in registry.watchers.items()},
         {name: kind.Config for name, kind in registry.outputs.items()},
         environ,
         complete=not any(plugin.fault for plugin in registry.plugins),

@@ -161,7 +161,7 @@ def read(path: str | None) -> Document:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be meant: {type(error).__name__}, {error}") from None
     document = Document(path, tables, dict(_key_lines(content)))
-    document.check_keys("", tables, ["agent", "collectors", "outputs", "plugins"])
+    document.check_keys("", tables, ["agent", "collectors", "outputs", "plugins", "watchers"])
     return document
 
 
@@ -193,6 +193,7 @@ class Configuration:
     agent: AgentSettings
     plugins: PluginSettings
     collectors: Mapping[str, msgspec.Struct]
+    watchers: Mapping[str, msgspec.Struct]
     outputs: Mapping[str, msgspec.Struct]
     interval_origin: str = ""
 
@@ -200,6 +201,7 @@ class Configuration:
         """Every effective value: (dotted key, value, where it came from); secrets as ``***``."""
         tables: dict[str, msgspec.Struct] = {"agent": self.agent, "plugins": self.plugins}
         tables |= {f"collectors.{name}": table for name, table in self.collectors.items()}
+        tables |= {f"watchers.{name}": table for name, table in self.watchers.items()}
         tables |= {f"outputs.{name}": table for name, table in self.outputs.items()}
         for name, table in tables.items():
             for fields in msgspec.structs.fields(table):
@@ -221,6 +223,7 @@ def _is_secret(annotation: Any) -> bool:
 def check(
     document: Document,
     collectors: Mapping[str, type[msgspec.Struct]],
+    watchers: Mapping[str, type[msgspec.Struct]],
     outputs: Mapping[str, type[msgspec.Struct]],
     environ: Mapping[str, str] = os.environ,
     complete: bool = True,
@@ -229,7 +232,7 @@ def check(
 
     ``complete`` is false when a plugin is disabled or broken: a table that nobody knows may be its.
     """
-    for section, known in (("collectors", collectors), ("outputs", outputs)):
+    for section, known in (("collectors", collectors), ("watchers", watchers), ("outputs", outputs)):
         found = document.tables.get(section, {})
         if not isinstance(found, dict):
             raise document.error(section, "must be a table")
@@ -247,6 +250,7 @@ def check(
         agent,
         document.table("plugins", PluginSettings),
         {name: document.table(f"collectors.{name}", kind) for name, kind in collectors.items()},
+        {name: document.table(f"watchers.{name}", kind) for name, kind in watchers.items()},
         {name: document.table(f"outputs.{name}", kind) for name, kind in outputs.items()},
         interval_origin,
     )

@@ -6,28 +6,37 @@ any plugin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
+from cgotel.clock import Timeline
+from cgotel.evidence import Evidence
 from cgotel.kernel.roots import Roots
 from cgotel.kernel.source import SourceStatus, State, Unavailable
 from cgotel.model import Event, Instrument, Point, Reading, Sweep
+from cgotel.stop import Stop
 
 __all__ = [
+    "Bookmark",
     "Collector",
     "CollectorSettings",
     "Lost",
     "Output",
     "OutputEnded",
+    "Report",
     "Roots",
     "Settings",
     "SourceStatus",
     "State",
+    "Stop",
     "Tick",
+    "Timeline",
     "Unavailable",
+    "Watcher",
+    "WatcherSettings",
 ]
 
 
@@ -90,6 +99,71 @@ class Collector:
 
     def close(self) -> None:
         """Let go of descriptors and libraries. May be called twice."""
+
+
+Report: TypeAlias = Callable[[Evidence], None]
+"""Where a watcher takes what it saw. Never blocks, never raises, may be called from any thread."""
+
+
+class Bookmark:
+    """How far a watcher has come, kept over restarts of the agent where there is a place to keep it."""
+
+    def __init__(self) -> None:
+        self._content: bytes | None = None
+
+    def read(self) -> bytes | None:
+        """What was written last, in this life or the one before; None if nothing was."""
+        return self._content
+
+    def write(self, content: bytes) -> None:
+        """Remember a few bytes."""
+        self._content = content
+
+
+class WatcherSettings(Settings, frozen=True):
+    """What every ``[watchers.NAME]`` table has."""
+
+    enabled: bool = True
+    """Whether the watcher runs."""
+
+
+class Watcher:
+    """Waits for things to happen and says so within milliseconds, in a thread of its own.
+
+    A subclass sets ``name`` (its table ``[watchers.NAME]``, and the ``source`` of its evidence),
+    ``Config`` (a subclass of `WatcherSettings`) and ``needs`` (files and rights, as ``cgotel doctor``
+    shows them). Importing its module loads nothing heavy; `start` may. Times of its evidence are
+    those of ``timeline``.
+    """
+
+    name: ClassVar[str]
+    Config: ClassVar[type[WatcherSettings]] = WatcherSettings
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, config: Any, roots: Roots, timeline: Timeline, bookmark: Bookmark) -> None:
+        self.config = config
+        self.roots = roots
+        self.timeline = timeline
+        self.bookmark = bookmark
+
+    def start(self) -> None:
+        """Open what is needed. Raises `Unavailable` where this watcher cannot serve."""
+
+    def watch(self, report: Report, stop: Stop) -> None:
+        """Report what happens until ``stop`` is set.
+
+        Raises `Unavailable`, or anything, when its source is lost: it is then closed, and started
+        again later. What happened in between and cannot be made up for, the next `watch` reports
+        as a `cgotel.evidence.Gap`.
+        """
+        raise NotImplementedError
+
+    def sources(self) -> Iterator[SourceStatus]:
+        """Parts of it that have a state of their own (one socket of several)."""
+        yield from ()
+
+    def close(self) -> None:
+        """Let go of descriptors and of what was made in the kernel. May be called twice."""
 
 
 class OutputEnded(Exception):  # noqa: N818 - a state, not a fault

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from cgotel.contract import Collector, Output
+    from cgotel.contract import Collector, Output, Watcher
 
 PROJECT = "cgotel"
 
@@ -33,3 +33,8 @@ def cgotel_collectors() -> list[type[Collector]]:  # type: ignore[empty-body]
 @hookspec
 def cgotel_outputs() -> list[type[Output]]:  # type: ignore[empty-body]
     """Output classes offered by this plugin. Imports nothing heavy."""
+
+
+@hookspec
+def cgotel_watchers() -> list[type[Watcher]]:  # type: ignore[empty-body]
+    """Watcher classes offered by this plugin. Imports nothing heavy."""

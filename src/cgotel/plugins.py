@@ -17,7 +17,7 @@ from typing import Any
 import pluggy
 
 from cgotel import builtin, hookspecs
-from cgotel.contract import Collector, CollectorSettings, Output, Settings
+from cgotel.contract import Collector, CollectorSettings, Output, Settings, Watcher, WatcherSettings
 
 GROUP = "cgotel"
 """The entry-point group of plugins."""
@@ -50,6 +50,7 @@ class Registry:
 
     plugins: list[Plugin] = field(default_factory=list)
     collectors: dict[str, type[Collector]] = field(default_factory=dict)
+    watchers: dict[str, type[Watcher]] = field(default_factory=dict)
     outputs: dict[str, type[Output]] = field(default_factory=dict)
 
 
@@ -140,6 +141,7 @@ def _collect(manager: pluggy.PluginManager, plugin: Plugin, registry: Registry) 
     """Ask one plugin for its classes; refuse what is not one, and a name that is taken."""
     kinds: tuple[tuple[str, type[Any], type[Any], dict[str, Any]], ...] = (
         ("collector", Collector, CollectorSettings, registry.collectors),
+        ("watcher", Watcher, WatcherSettings, registry.watchers),
         ("output", Output, Settings, registry.outputs),
     )
     for kind, base, settings, known in kinds:

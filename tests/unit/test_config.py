@@ -26,12 +26,12 @@ def checked(tmp_path, text, environ=None):
     path = tmp_path / "cgotel.toml"
     path.write_text(text)
     document = config.read(str(path))
-    return config.check(document, {"cgroup": CgroupConfig}, OUTPUTS, environ or {})
+    return config.check(document, {"cgroup": CgroupConfig}, {}, OUTPUTS, environ or {})
 
 
 def test_without_a_file_everything_is_default(monkeypatch, tmp_path):
     monkeypatch.setattr(config, "DEFAULT_PATH", str(tmp_path / "none.toml"))
-    found = config.check(config.read(None), {"cgroup": CgroupConfig}, OUTPUTS, {})
+    found = config.check(config.read(None), {"cgroup": CgroupConfig}, {}, OUTPUTS, {})
     assert found.agent.interval == 10
     assert {origin for _, _, origin in found.origins()} == {"default"}
 
@@ -40,7 +40,7 @@ def test_the_default_file_is_read_where_it_exists(monkeypatch, tmp_path):
     path = tmp_path / "cgotel.toml"
     path.write_text("[agent]\ninterval = 3\n")
     monkeypatch.setattr(config, "DEFAULT_PATH", str(path))
-    assert config.check(config.read(None), {}, OUTPUTS, {}).agent.interval == 3
+    assert config.check(config.read(None), {}, {}, OUTPUTS, {}).agent.interval == 3
 
 
 def test_each_value_says_where_it_came_from(tmp_path):
@@ -123,7 +123,7 @@ def test_a_fault_is_one_line_with_its_place(tmp_path, text, message):
 def test_the_table_of_a_plugin_that_did_not_load_is_no_fault(tmp_path):
     path = tmp_path / "cgotel.toml"
     path.write_text("[collectors.broken]\nkey = 1\n[agent]\ninterval = 4\n")
-    found = config.check(config.read(str(path)), {"cgroup": CgroupConfig}, OUTPUTS, {}, complete=False)
+    found = config.check(config.read(str(path)), {"cgroup": CgroupConfig}, {}, OUTPUTS, {}, complete=False)
     assert found.agent.interval == 4
 
 

@@ -1,0 +1,1 @@
+"""Why a run ended: pure functions over evidence, so that every verdict can be replayed."""
