@@ -185,7 +185,8 @@ class MemoryEvents(Evidence, frozen=True, kw_only=True):
     """What ``memory.events`` counted more than at the last look at ``since_ns``.
 
     ``local``: from ``memory.events.local``, which leaves out what happened below. Only keys that
-    rose are there. ``final``: the cgroup is gone, this is the last that is known of it.
+    rose are there; none at all, told when the last process ended: nothing was counted from
+    ``since_ns`` to the end. ``final``: the cgroup is gone, this is the last that is known of it.
     """
 
     rose: dict[str, int]
@@ -195,10 +196,17 @@ class MemoryEvents(Evidence, frozen=True, kw_only=True):
 
 
 class PidsEvents(Evidence, frozen=True, kw_only=True):
-    """``pids.events`` counted so many more refused forks than at the last look at ``since_ns``."""
+    """``pids.events`` counted so many more refused forks than at the last look at ``since_ns``.
+
+    ``of_limit``: counted where the limit was hit, and in all cgroups above it, as Linux 6.11 and later
+    do; ``local`` are then those that this cgroup's own limit refused. Otherwise they are counted where
+    the fork was tried, whoever's limit it was.
+    """
 
     refused: int
     since_ns: int
+    of_limit: bool = False
+    local: bool = False
 
 
 class CgroupEmptied(Evidence, frozen=True, kw_only=True):
@@ -346,10 +354,15 @@ class GpuState(Evidence, frozen=True, kw_only=True):
 
 
 class LastWords(Evidence, frozen=True, kw_only=True):
-    """The end of a workload's log matches a known pattern; ``text`` only where configured."""
+    """The end of a workload's log matches a known pattern; ``text`` only where configured.
+
+    ``meaning`` is the pattern's class: ``gpu_memory``, ``host_memory``, ``heap``, ``gpu_fault``,
+    ``pids``, ``supervisor`` or ``start``.
+    """
 
     workload: Workload
     pattern: str
+    meaning: str = ""
     text: str = ""
 
 
