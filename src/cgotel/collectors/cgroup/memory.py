@@ -15,37 +15,21 @@ from __future__ import annotations
 
 import re
 
+from cgotel.collectors.cgroup import memory_stat
 from cgotel.collectors.cgroup.tables import Family
 from cgotel.collectors.tables import FileTable, keys, pairs, rows, value
 from cgotel.model import AttributeValue, Series
 
-_EVENTS = "low high max oom oom_kill oom_group_kill"
-
-# Keys of memory.stat that overlap with one another: a metric each, so that sums stay meaningful.
-_OVERLAPPING = {
-    "shmem": ("memory.shmem", "Swap-backed file memory: tmpfs, shared memory"),
-    "file_mapped": ("memory.mapped", "File memory mapped with mmap"),
-    "file_dirty": ("memory.dirty", "File memory changed and not yet written back"),
-    "file_writeback": ("memory.writeback", "File memory being written back"),
-    "swapcached": ("memory.swap_cached", "Swapped memory that is cached as well"),
-    "kernel_stack": ("memory.kernel_stack", "Kernel stacks"),
-    "pagetables": ("memory.page_table", "Page tables"),
-    "percpu": ("memory.percpu", "Per-CPU kernel data"),
-    "vmalloc": ("memory.vmalloc", "Kernel memory mapped by vmalloc"),
-    "zswap": ("memory.zswap", "Memory that the zswap backend consumes"),
-    "zswapped": ("memory.zswapped", "Memory that was swapped out to zswap, before compression"),
-}
+_EVENTS = "low high max oom oom_kill oom_group_kill sock_throttled"
 
 _NODE = re.compile(r"N([0-9]{1,5})")
-
-_RECLAIMERS = ("kswapd", "direct", "khugepaged", "proactive")
 
 
 def tables(family: Family) -> list[FileTable]:
     """What is read for a cgroup of this family."""
     return [
         *_sizes(family),
-        _stat(family),
+        memory_stat.table(family),
         _events(family, "memory.events", "memory.events", "in the subtree"),
         _events(family, "memory.events.local", "memory.local_events", "of this cgroup itself"),
         _swap_events(family),
@@ -79,53 +63,6 @@ def _sizes(family: Family) -> list[FileTable]:
     return [value(file, family.updown(name, "By", text)) for file, (name, text) in amounts.items()] + [
         value(file, family.gauge(name, "By", text)) for file, (name, text) in marks.items()
     ]
-
-
-def _stat(family: Family) -> FileTable:
-    by_type = family.updown("memory.type.usage", "By", "Memory by what it holds; the types do not overlap")
-    lru = family.updown("memory.lru.usage", "By", "Memory by reclaim list")
-    slab = family.updown("memory.slab.usage", "By", "Kernel slab memory")
-    thp = family.updown("memory.thp.usage", "By", "Memory in transparent huge pages")
-    refaults = family.counter("memory.refaults", "{page}", "Pages faulted in soon after they were evicted")
-    faults = family.counter("paging.faults", "{fault}", "Page faults")
-    table: dict[str, Series] = {}
-    table |= rows("memory.stat", by_type, "cgroup.memory.type", "anon file kernel sock")
-    table |= rows(
-        "memory.stat",
-        lru,
-        "cgroup.memory.lru",
-        "inactive_anon active_anon inactive_file active_file unevictable",
-    )
-    table |= rows(
-        "memory.stat",
-        slab,
-        "system.memory.linux.slab.state",
-        "slab_reclaimable=reclaimable slab_unreclaimable=unreclaimable",
-    )
-    table |= rows("memory.stat", thp, "cgroup.memory.type", "anon_thp=anon file_thp=file shmem_thp=shmem")
-    table |= rows(
-        "memory.stat",
-        refaults,
-        "cgroup.memory.type",
-        "workingset_refault_anon=anon workingset_refault_file=file",
-    )
-    table |= rows("memory.stat", faults, "system.paging.fault.type", "pgmajfault=major")
-    every_fault = family.counter("memory.faults", "{fault}", "Page faults, minor and major together")
-    table["pgfault"] = every_fault.series("memory.stat.pgfault")
-    table |= _reclaim(family)
-    for key, (name, description) in _OVERLAPPING.items():
-        table[key] = family.updown(name, "By", description).series(f"memory.stat.{key}")
-    return keys("memory.stat", table)
-
-
-def _reclaim(family: Family) -> dict[str, Series]:
-    scanned = family.counter("memory.reclaim.scanned_pages", "{page}", "Pages that reclaim looked at")
-    reclaimed = family.counter("memory.reclaim.reclaimed_pages", "{page}", "Pages that reclaim freed")
-    by_scan = " ".join(f"pgscan_{who}={who}" for who in _RECLAIMERS)
-    by_steal = " ".join(f"pgsteal_{who}={who}" for who in _RECLAIMERS)
-    return rows("memory.stat", scanned, "cgroup.memory.reclaimer", by_scan) | rows(
-        "memory.stat", reclaimed, "cgroup.memory.reclaimer", by_steal
-    )
 
 
 def _events(family: Family, file: str, name: str, where: str) -> FileTable:

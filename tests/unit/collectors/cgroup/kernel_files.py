@@ -65,8 +65,16 @@ full avg10=0.00 avg60=0.00 avg300=0.00 total=7
     "memory.swap.events": "high 1\nmax 2\nfail 3\n",
     "memory.zswap.current": "2048\n",
     "memory.zswap.max": "1024\n",
-    "memory.events": "low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\n",
-    "memory.events.local": "low 11\nhigh 12\nmax 13\noom 14\noom_kill 15\noom_group_kill 16\n",
+    "memory.events": "low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\nsock_throttled 7\n",
+    "memory.events.local": """\
+low 11
+high 12
+max 13
+oom 14
+oom_kill 15
+oom_group_kill 16
+sock_throttled 17
+""",
     "memory.pressure": """\
 some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000
 full avg10=0.00 avg60=0.00 avg300=0.00 total=500000
@@ -77,7 +85,7 @@ file 67108864
 kernel 3145728
 kernel_stack 32768
 pagetables 65536
-sec_pagetables 0
+sec_pagetables 1000
 percpu 1001
 sock 4096
 vmalloc 1002
@@ -96,20 +104,22 @@ active_anon 1013
 inactive_file 4857600
 active_file 1014
 unevictable 1015
+hugetlb 4194304
 slab_reclaimable 1016
 slab_unreclaimable 1017
 slab 2033
 workingset_refault_anon 1018
 workingset_refault_file 1019
-workingset_activate_anon 1
-workingset_activate_file 1
-workingset_restore_anon 1
-workingset_restore_file 1
-workingset_nodereclaim 1
-pgdemote_kswapd 1
-pgdemote_direct 1
-pgdemote_khugepaged 1
-pgpromote_success 1
+workingset_activate_anon 2001
+workingset_activate_file 2002
+workingset_restore_anon 2003
+workingset_restore_file 2004
+workingset_nodereclaim 2005
+pgdemote_kswapd 2006
+pgdemote_direct 2007
+pgdemote_khugepaged 2008
+pgdemote_proactive 2032
+pgpromote_success 2009
 pgscan 6
 pgsteal 60
 pgscan_kswapd 1
@@ -122,23 +132,27 @@ pgsteal_khugepaged 30
 pgsteal_proactive 40
 pgfault 1100
 pgmajfault 100
-pgrefill 1
-pgactivate 1
-pgdeactivate 1
-pglazyfree 1
-pglazyfreed 1
-swpin_zero 1
-swpout_zero 1
-zswpin 1
-zswpout 1
-zswpwb 1
-thp_fault_alloc 1
-thp_collapse_alloc 1
-thp_swpout 1
-thp_swpout_fallback 1
-numa_pages_migrated 1
-numa_pte_updates 1
-numa_hint_faults 1
+pgrefill 2010
+pgactivate 2011
+pgdeactivate 2012
+pglazyfree 2013
+pglazyfreed 2014
+pswpin 2033
+pswpout 2034
+swpin_zero 2015
+swpout_zero 2016
+zswpin 2017
+zswpout 2018
+zswpwb 2019
+thp_fault_alloc 2020
+thp_collapse_alloc 2021
+thp_swpout 2022
+thp_swpout_fallback 2023
+numa_pages_migrated 2024
+numa_pte_updates 2025
+numa_hint_faults 2026
+numa_task_migrated 2030
+numa_task_swapped 2031
 """,
     "memory.numa_stat": """\
 anon N0=33550000 N1=4432
