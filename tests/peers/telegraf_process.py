@@ -20,8 +20,8 @@ ENDS_WITHIN_S = 4.5
 
 _AGENT = """\
 [agent]
-  interval = "200ms"
-  flush_interval = "200ms"
+  interval = "{interval}"
+  flush_interval = "{interval}"
   omit_hostname = true
   skip_processors_after_aggregators = true
 """
@@ -54,14 +54,21 @@ class Telegraf:
     """Runs within its ``with`` block; sees no HOST_* variables but those given."""
 
     def __init__(
-        self, executable: Path, folder: Path, environment: Mapping[str, str], inputs: str, outputs: str = ""
+        self,
+        executable: Path,
+        folder: Path,
+        environment: Mapping[str, str],
+        inputs: str,
+        outputs: str = "",
+        interval: str = "200ms",
     ) -> None:
         folder.mkdir(exist_ok=True)
         self._executable = executable
         self._file = folder / "metrics.influx"
         self._log = folder / "telegraf.log"
         self._config = folder / "telegraf.conf"
-        self._config.write_text(_AGENT + inputs + (outputs or _FILE.format(file=f"'{self._file}'")))
+        agent, file = _AGENT.format(interval=interval), _FILE.format(file=f"'{self._file}'")
+        self._config.write_text(agent + inputs + (outputs or file))
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("HOST_", "OTEL_"))}
         self.environment = {**clean, **environment}
 
