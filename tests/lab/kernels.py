@@ -16,20 +16,24 @@ class Kernel:
     """A kernel series with the user space that is booted on it.
 
     ``package`` is Debian's meta package, which depends on the newest kernel of the series;
-    ``suite`` is the Debian release of the user space and ``python`` the version that it ships.
+    ``suite`` is the Debian release of the user space, ``python`` the version that it ships, and
+    ``packages`` what only this release has to be asked for.
     """
 
     name: str
     package: str
     suite: str
     python: str
+    packages: tuple[str, ...] = ()
 
 
 KERNELS = {
     kernel.name: kernel
     for kernel in (
         Kernel("6.1", "linux-image-cloud-amd64", suite="bookworm", python="3.11"),
-        Kernel("6.12", "linux-image-6.12-cloud-amd64", suite="trixie", python="3.13"),
+        Kernel(
+            "6.12", "linux-image-6.12-cloud-amd64", suite="trixie", python="3.13", packages=("docker-cli",)
+        ),
     )
 }
 

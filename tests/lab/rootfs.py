@@ -12,14 +12,18 @@ from tests.lab.host import ROOT, UV, need_root, run
 from tests.lab.kernels import Kernel
 
 OVERLAY = Path(__file__).parent / "overlay"
-PACKAGES = ("dbus", "kmod", "procps", "python3", "systemd", "systemd-sysv", "udev")
+SYSTEM = ("dbus", "kmod", "procps", "python3", "systemd", "systemd-sysv", "udev")
+# What supervises workloads and what kills them; nothing of it runs before a test starts it.
+SUPERVISORS = ("containerd", "docker.io", "podman", "conmon", "crun", "runc", "netavark", "catatonit")
+OOM_KILLERS = ("earlyoom", "systemd-oomd")
+PACKAGES = (*SYSTEM, *SUPERVISORS, *OOM_KILLERS, "busybox-static", "collectd-core")
 TEST_TOOLS = ("pytest", "pytest-timeout")
 
 
-def image(kernel: Kernel, packages: tuple[str, ...] = PACKAGES) -> Path:
+def image(kernel: Kernel) -> Path:
     """An ext4 image that boots to systemd, from the cache where none of its inputs has changed."""
     boot = kernels.files(kernel)
-    packages = (*packages, "collectd-core", f"libpython{kernel.python}")
+    packages = (*PACKAGES, *kernel.packages, f"libpython{kernel.python}")
     requirements = _requirements()
     inputs = (Path(__file__), OVERLAY, boot.release, kernel.suite, *packages, requirements)
 
@@ -36,8 +40,12 @@ def image(kernel: Kernel, packages: tuple[str, ...] = PACKAGES) -> Path:
 
 
 def _settle(tree: Path) -> None:
-    """Add our own files; with a machine id and these stamps no boot is taken for the first one."""
+    """Add our own files; with a machine id and these stamps no boot is taken for the first one.
+
+    No unit is left enabled that Debian's packages enable: a boot starts what lab.service needs.
+    """
     shutil.copytree(OVERLAY, tree, dirs_exist_ok=True)
+    run("chroot", tree, "systemctl", "preset-all")
     for folder in ("etc", "var"):
         (tree / folder / ".updated").touch()
 
