@@ -1,0 +1,101 @@
+"""Evidence kept for a while, found again by what it is about."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterator
+
+from cgotel.evidence import AnyEvidence, Gap, GpuMemory, GpuState, GpuXid, HostMemory, HostState, Workload
+
+_SECOND = 1_000_000_000
+_HOST_WIDE = (Gap, HostMemory, HostState, GpuXid, GpuMemory, GpuState)
+_MOST_ANCESTORS = 64
+
+
+class Shelf:
+    """The evidence of the last ``keep_s`` seconds, at most ``most`` pieces, the oldest dropped first.
+
+    What a piece is about: the cgroup and each of its ancestors, processes, a workload by its id and
+    by its name, or the host as a whole.
+    """
+
+    def __init__(self, keep_s: float = 900.0, most: int = 200_000) -> None:
+        self._keep_ns = int(keep_s * _SECOND)
+        self._most = most
+        self._all: deque[tuple[AnyEvidence, tuple[Hashable, ...]]] = deque()
+        self._by_subject: dict[Hashable, deque[AnyEvidence]] = {}
+        self.dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, piece: AnyEvidence) -> None:
+        """Keep a piece."""
+        subjects = tuple(dict.fromkeys(_subjects(piece)))
+        self._all.append((piece, subjects))
+        for subject in subjects:
+            self._by_subject.setdefault(subject, deque()).append(piece)
+        if len(self._all) > self._most:
+            self._drop()
+            self.dropped += 1
+
+    def expire(self, now_ns: int) -> None:
+        """Let go of what came in too long ago; a stamp of the future does not keep anything for ever."""
+        while self._all and self._all[0][0].time_ns < now_ns - self._keep_ns:
+            self._drop()
+
+    def about(self, workload: Workload) -> Iterator[AnyEvidence]:
+        """Everything that may bear on a workload: each piece once, in the order in which it came."""
+        found: dict[int, AnyEvidence] = {}
+        for subject in _subjects_of(workload):
+            for piece in self._by_subject.get(subject, ()):
+                found[id(piece)] = piece
+        return iter(found.values())
+
+    def _drop(self) -> None:
+        piece, subjects = self._all.popleft()
+        for subject in subjects:
+            pieces = self._by_subject[subject]
+            if pieces and pieces[0] is piece:
+                pieces.popleft()
+            if not pieces:
+                del self._by_subject[subject]
+
+
+def _subjects(piece: AnyEvidence) -> Iterator[Hashable]:
+    if isinstance(piece, _HOST_WIDE):
+        yield "host"
+    if piece.cgroup is not None:
+        yield "at", piece.cgroup
+        yield from (("below", path) for path in lineage(piece.cgroup))
+    for pid in (getattr(piece, "pid", None),):
+        if pid is not None:
+            yield "pid", pid
+    workload = getattr(piece, "workload", None)
+    if isinstance(workload, Workload):
+        yield "id", workload.id
+        if workload.name:
+            yield "name", workload.name
+        if workload.cgroup:
+            yield "below", workload.cgroup
+
+
+def _subjects_of(workload: Workload) -> Iterator[Hashable]:
+    yield "host"
+    yield "id", workload.id
+    if workload.name:
+        yield "name", workload.name
+    if workload.pid is not None:
+        yield "pid", workload.pid
+    if workload.cgroup:
+        yield "below", workload.cgroup
+        yield from (("at", path) for path in lineage(workload.cgroup))
+
+
+def lineage(path: str) -> Iterator[str]:
+    """A cgroup and its ancestors, up to the root: ``/a/b``, ``/a``, ``/``."""
+    for _ in range(_MOST_ANCESTORS):
+        yield path
+        if path in ("/", ""):
+            return
+        path = path.rpartition("/")[0] or "/"

@@ -1,0 +1,229 @@
+"""Joins what is heard into exits, holds each open for a while, and lays its case before the rules.
+
+Knows no clock: whoever asks says what time it is on the timeline of the evidence.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from cgotel.evidence import AnyEvidence, CgroupEmptied, ProcessExit, RunEnded, RunStarted, Workload
+from cgotel.identity import identify
+from cgotel.restarts.case import Case, Exit
+from cgotel.restarts.facts import inside
+from cgotel.restarts.shelf import Shelf
+
+SECOND = 1_000_000_000
+_MOST_RUNS = 65_536
+_MOST_PAST = 8_192
+_PAST_S = 30.0
+_PLAIN_KINDS = frozenset(("container", "service", "machine", "job", "cgroup"))
+_SPEAKERS = {"docker": "docker", "podman": "podman", "containerd": "containerd", "cri-o": "cri"}
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A run that began where one of the same workload had ended before; ``case`` is of that end."""
+
+    case: Case
+    started: RunStarted
+
+
+@dataclass(order=True, slots=True)
+class _Pending:
+    due_ns: int
+    number: int
+    exit: Exit = field(compare=False)
+    successor: RunStarted | None = field(default=None, compare=False)
+
+
+class Timeline:
+    """What was heard, which runs there are, and which exits wait for late evidence.
+
+    An exit is held open for ``settle_s`` seconds from when it was heard.
+    """
+
+    def __init__(self, settle_s: float = 3.0, shelf: Shelf | None = None) -> None:
+        self._settle_ns = int(settle_s * SECOND)
+        self._shelf = shelf or Shelf()
+        self._runs: OrderedDict[str, RunStarted] = OrderedDict()
+        self._pending: list[_Pending] = []
+        self._told: OrderedDict[str, Case] = OrderedDict()
+        self._last: OrderedDict[tuple[str, str], Case] = OrderedDict()
+        self._emptied: OrderedDict[str, tuple[int, CgroupEmptied]] = OrderedDict()
+        self._restarts: list[Restart] = []
+        self._number = 0
+
+    def hear(self, piece: AnyEvidence, now_ns: int) -> None:
+        """Take one piece of evidence."""
+        self._shelf.add(piece)
+        if isinstance(piece, RunStarted):
+            self._started(piece)
+        elif isinstance(piece, RunEnded):
+            self._ended(piece, now_ns)
+        elif isinstance(piece, CgroupEmptied) and piece.cgroup is not None:
+            self._emptied[piece.cgroup] = (now_ns + self._settle_ns, piece)
+            while len(self._emptied) > _MOST_PAST:
+                self._emptied.popitem(last=False)
+
+    def due(self, now_ns: int, silent: Mapping[str, str]) -> Iterator[Case | Restart]:
+        """The cases that have settled by now, in the order of their exits, and the restarts.
+
+        ``silent`` are the sources that cannot see, each with the reason.
+        """
+        self._adopt_plain(now_ns, silent)
+        while self._pending and self._pending[0].due_ns <= now_ns:
+            pending = heapq.heappop(self._pending)
+            case = self._case(pending.exit, silent)
+            self._keep(case)
+            yield case
+            if pending.successor is not None:
+                yield Restart(case, pending.successor)
+        while self._restarts:
+            earlier = self._restarts.pop(0)
+            again = self._case(earlier.case.exit, earlier.case.silent)
+            known = {id(piece) for piece in again.evidence}
+            kept = tuple(p for p in earlier.case.evidence if id(p) not in known)
+            yield Restart(msgspec.structs.replace(again, evidence=kept + again.evidence), earlier.started)
+        self._shelf.expire(now_ns)
+
+    def next_due_ns(self) -> int | None:
+        """When `due` has something to give, if nothing else is heard; None if it has not."""
+        times = [self._pending[0].due_ns] if self._pending else []
+        if self._emptied:
+            times.append(next(iter(self._emptied.values()))[0])
+        return min(times) if times else None
+
+    def _started(self, piece: RunStarted) -> None:
+        self._runs[piece.workload.key] = piece
+        self._runs.move_to_end(piece.workload.key)
+        while len(self._runs) > _MOST_RUNS:
+            self._runs.popitem(last=False)
+        for pending in self._pending:
+            if _same(pending.exit.workload, piece.workload) and piece.time_ns >= _began(pending.exit):
+                pending.successor = pending.successor or piece
+                return
+        case = self._last.pop((piece.workload.runtime, piece.workload.title), None)
+        if case is not None and piece.time_ns >= case.exit.ended_ns - case.exit.uncertainty_ns:
+            self._restarts.append(Restart(case, piece))
+
+    def _ended(self, piece: RunEnded, now_ns: int) -> None:
+        run = self._runs.get(piece.workload.key)
+        if run is not None and run.time_ns > piece.time_ns + piece.uncertainty_ns:
+            run = None  # the next run has been heard of before this one's end
+        exit_ = Exit(
+            workload=_fuller(piece.workload, run.workload if run else None),
+            ended_ns=piece.time_ns,
+            uncertainty_ns=piece.uncertainty_ns,
+            began_ns=piece.began_ns or (run.time_ns if run else None),
+            code=piece.code,
+            signal=piece.signal,
+            started=piece.started,
+            error=piece.error,
+            past=now_ns - piece.time_ns > int(_PAST_S * SECOND),
+            source=piece.source,
+        )
+        if run is not None:
+            del self._runs[piece.workload.key]
+        for pending in self._pending:
+            if pending.exit.uid == exit_.uid:
+                pending.exit = exit_
+                return
+        if exit_.uid not in self._told:
+            self._number += 1
+            heapq.heappush(self._pending, _Pending(now_ns + self._settle_ns, self._number, exit_))
+
+    def _case(self, exit_: Exit, silent: Mapping[str, str]) -> Case:
+        evidence = tuple(self._shelf.about(exit_.workload))
+        return Case(exit=exit_, evidence=evidence, silent=dict(silent))
+
+    def _keep(self, case: Case) -> None:
+        self._told[case.exit.uid] = case
+        self._last[case.exit.workload.runtime, case.exit.workload.title] = case
+        for kept in (self._told, self._last):
+            while len(kept) > _MOST_PAST:
+                kept.popitem(last=False)
+
+    def _adopt_plain(self, now_ns: int, silent: Mapping[str, str]) -> None:
+        """A cgroup that emptied and that no runtime speaks for has ended, too."""
+        for path, (due_ns, piece) in list(self._emptied.items()):
+            if due_ns > now_ns:
+                break
+            del self._emptied[path]
+            if any(inside(other, path) for other in self._emptied):
+                continue  # what ended lived below: it has its own exit
+            if _unspoken_for(path, silent) and not self._covered(path, piece.time_ns):
+                exit_ = self._plain_exit(path, piece)
+                if exit_ is not None and exit_.uid not in self._told:
+                    self._number += 1
+                    heapq.heappush(self._pending, _Pending(now_ns, self._number, exit_))
+
+    def _covered(self, path: str, time_ns: int) -> bool:
+        """Whether an exit of this cgroup, or of one around or in it, was told just now."""
+        ends = [p.exit for p in self._pending] + [case.exit for case in reversed(self._told.values())]
+        return any(
+            abs(e.ended_ns - time_ns) < 30 * SECOND
+            and (inside(path, e.workload.cgroup) or inside(e.workload.cgroup, path))
+            for e in ends[: len(self._pending) + 1000]
+        )
+
+    def _plain_exit(self, path: str, piece: CgroupEmptied) -> Exit | None:
+        workload = Workload(runtime="cgroup", id=path, name=_title(path), cgroup=path)
+        exits = [
+            e for e in self._shelf.about(workload) if isinstance(e, ProcessExit) and inside(e.cgroup, path)
+        ]
+        last = max(exits, key=lambda e: e.time_ns, default=None)
+        if last is None or abs(last.time_ns - piece.time_ns) > 10 * SECOND:
+            return Exit(
+                workload=workload,
+                ended_ns=piece.time_ns,
+                uncertainty_ns=piece.uncertainty_ns,
+                source=piece.source,
+            )
+        return Exit(
+            workload=msgspec.structs.replace(workload, pid=last.pid),
+            ended_ns=last.time_ns,
+            uncertainty_ns=last.uncertainty_ns,
+            began_ns=last.began_ns,
+            code=last.code,
+            signal=last.signal,
+            source=piece.source,
+        )
+
+
+def _began(exit_: Exit) -> int:
+    return exit_.ended_ns - exit_.uncertainty_ns if exit_.started else exit_.ended_ns - SECOND
+
+
+def _same(one: Workload, other: Workload) -> bool:
+    return one.runtime == other.runtime and (one.id == other.id or one.title == other.title)
+
+
+def _fuller(told: Workload, known: Workload | None) -> Workload:
+    """What the end tells of the workload, and where it tells nothing, what its start told."""
+    if known is None:
+        return told
+    gaps = {name: getattr(known, name) for name in told.__struct_fields__ if not getattr(told, name)}
+    return msgspec.structs.replace(told, **gaps)
+
+
+def _unspoken_for(path: str, silent: Mapping[str, str]) -> bool:
+    identity = identify(path)
+    if identity.kind not in _PLAIN_KINDS:
+        return False
+    runtime = str(identity.attributes.get("container.runtime.name", ""))
+    speaker = _SPEAKERS.get(runtime, "systemd" if identity.kind == "service" else "")
+    return not speaker or speaker in silent
+
+
+def _title(path: str) -> str:
+    identity = identify(path)
+    for key in ("container.name", "systemd.unit.name", "container.id"):
+        if name := identity.attributes.get(key):
+            return str(name)
+    return path

@@ -1,0 +1,130 @@
+"""Exits are joined from what many sources tell, in whatever order, and each is told once."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from tests.unit.restarts.said import action, at, emptied, ended, exited, oom_kill, rose, started, workload
+
+from cgotel.evidence import AnyEvidence, RunEnded
+from cgotel.restarts.case import Case
+from cgotel.restarts.classify import classify
+from cgotel.restarts.timeline import Restart, Timeline
+
+SETTLE = 3.0
+
+
+def hear(timeline: Timeline, *pieces: AnyEvidence, now: float = 0.0) -> None:
+    for piece in pieces:
+        timeline.hear(piece, at(now))
+
+
+def due(timeline: Timeline, now: float, silent: dict[str, str] | None = None) -> list[Case | Restart]:
+    return list(timeline.due(at(now), silent or {}))
+
+
+def test_an_exit_is_held_open_until_it_has_settled() -> None:
+    timeline, model = Timeline(SETTLE), workload()
+    hear(timeline, started(-10, model), ended(0, model), now=0.1)
+    assert timeline.next_due_ns() == at(3.1)
+    assert due(timeline, 3.0) == []
+    [case] = due(timeline, 3.1)
+    assert case.exit.workload == model
+    assert case.exit.began_ns == at(-10)
+    assert due(timeline, 10) == []
+
+
+def test_evidence_that_comes_late_or_in_any_order_joins() -> None:
+    model = workload()
+    pieces = [
+        started(-10, model),
+        oom_kill(-0.01, model),
+        rose(-0.01, model.cgroup, oom=1, oom_kill=1),
+        exited(0, model.cgroup, signal=9),
+        ended(0.1, model),
+    ]
+    verdicts = set()
+    for order in permutations(pieces[1:]):
+        timeline = Timeline(SETTLE)
+        hear(timeline, pieces[0], *order)
+        [case] = due(timeline, 5)
+        verdict = classify(case)
+        verdicts.add((verdict.cause, verdict.sureness))
+    assert verdicts == {("cgroup_oom", "confirmed")}
+
+
+def test_what_is_known_from_the_start_completes_what_the_end_tells() -> None:
+    timeline, model = Timeline(SETTLE), workload()
+    bare = RunEnded(source="docker", time_ns=at(0), workload=workload(pid=None, image=""), code=1)
+    hear(timeline, started(-5, model), bare)
+    [case] = due(timeline, 5)
+    assert (case.exit.workload.pid, case.exit.workload.image) == (model.pid, model.image)
+
+
+def test_the_same_end_told_twice_is_one_exit() -> None:
+    timeline, model = Timeline(SETTLE), workload()
+    hear(timeline, started(-5, model), ended(0, model))
+    told_again = RunEnded(source="docker", time_ns=at(0), workload=model, began_ns=at(-5), code=137)
+    hear(timeline, told_again, now=1)
+    assert len(due(timeline, 5)) == 1
+    hear(timeline, told_again, now=6)
+    assert due(timeline, 20) == []
+
+
+def test_a_fast_restart_is_told_after_its_exit() -> None:
+    timeline, model = Timeline(SETTLE), workload()
+    hear(timeline, started(-5, model), ended(0, model, code=1), started(0.1, model))
+    case, restart = due(timeline, 5)
+    assert isinstance(case, Case)
+    assert isinstance(restart, Restart)
+    assert restart.started.time_ns == at(0.1)
+
+
+def test_a_late_restart_carries_the_exit_before_and_what_was_learnt_since() -> None:
+    timeline, model, new = Timeline(SETTLE), workload(1), workload(2, image="model:2")
+    hear(timeline, started(-50, model), action(-1, model, "kill", 15), ended(0, model, code=143))
+    [case] = due(timeline, 4)
+    assert classify(case).cause == "requested_stop"
+    hear(timeline, action(30, new, "create"), started(31, new), now=31)
+    [restart] = due(timeline, 31)
+    assert isinstance(restart, Restart)
+    assert classify(restart.case).cause == "redeployed"
+
+
+def test_fifty_ends_at_once_are_fifty_exits_in_order() -> None:
+    timeline = Timeline(SETTLE)
+    for number in range(50):
+        hear(timeline, ended(number / 1000, workload(number, f"m{number}"), code=1))
+    assert [c.exit.ended_ns for c in due(timeline, 5)] == [at(n / 1000) for n in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("silent", "exits"),
+    [({}, 0), ({"docker": "permission denied"}, 1)],
+)
+def test_a_container_that_no_runtime_speaks_for_ends_with_its_cgroup(
+    silent: dict[str, str], exits: int
+) -> None:
+    timeline, model = Timeline(SETTLE), workload()
+    hear(timeline, exited(0, model.cgroup, pid=7, code=0), exited(0.1, model.cgroup, signal=9))
+    hear(timeline, emptied(0.11, model.cgroup), now=0.2)
+    found = due(timeline, 5, silent)
+    assert len(found) == exits
+    for case in found:
+        assert (case.exit.workload.runtime, case.exit.workload.pid) == ("cgroup", model.pid)
+        assert case.exit.signal == 9
+
+
+def test_the_cgroup_in_which_a_run_lived_has_the_exit_and_not_those_around_it() -> None:
+    timeline = Timeline(SETTLE)
+    hear(timeline, exited(0, "/ai/job1", code=3), emptied(0.01, "/ai"), emptied(0.01, "/ai/job1"))
+    [case] = due(timeline, 5)
+    assert (case.exit.workload.cgroup, case.exit.code) == ("/ai/job1", 3)
+
+
+def test_the_past_is_marked() -> None:
+    timeline, model = Timeline(SETTLE), workload()
+    hear(timeline, ended(-3600, model), now=0)
+    [case] = due(timeline, 5)
+    assert case.exit.past
