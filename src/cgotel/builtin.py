@@ -7,4 +7,5 @@ MODULES = (
     "cgotel.outputs.console",
     "cgotel.outputs.influx",
     "cgotel.outputs.otlp",
+    "cgotel.runtimes.systemd",
 )

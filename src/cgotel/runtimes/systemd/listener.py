@@ -1,0 +1,250 @@
+"""Listens to the system bus and the journal, in an event loop of the caller's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cgotel.contract import Bookmark, Report, Roots, SourceStatus, State, Stop, Timeline, Unavailable
+from cgotel.evidence import Evidence, Gap, HostState, UserspaceOom
+from cgotel.kernel.files import read_once
+from cgotel.runtimes.systemd import manager, oom_daemons
+from cgotel.runtimes.systemd.bus import BUS, Bus, address
+from cgotel.runtimes.systemd.ends import MESSAGE_IDS, WrittenEnds
+from cgotel.runtimes.systemd.entries import Entry
+from cgotel.runtimes.systemd.journal import Journal
+from cgotel.runtimes.systemd.units import SOURCE
+
+if TYPE_CHECKING:
+    from dbus_fast import Message
+
+_OOMD = "org.freedesktop.oom1"
+_LOGIND = "org.freedesktop.login1"
+
+_MARK_S = 5.0
+_SETTLE_S = 5.0  # a run that PID 1 told of over the bus is in the journal too, earlier or later
+_SAME_KILL_NS = 10 * 10**9
+_MOST_KILLS = 256
+_MOST_WAITING = 4096
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    """How far it was seen: the boot, CLOCK_BOOTTIME and wall clock then, the journal's cursor."""
+
+    boot: str
+    seen_ns: int
+    wall_ns: int
+    cursor: str = ""
+
+
+class Listener:
+    """Opened, it listens until it is stopped or loses the bus; opened again, it tells what it missed."""
+
+    def __init__(self, roots: Roots, timeline: Timeline, bookmark: Bookmark) -> None:
+        self._roots = roots
+        self._timeline = timeline
+        self._bookmark = bookmark
+        self._units = manager.Units(timeline)
+        self._written = WrittenEnds(timeline, self._units.cgroup_of)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bus: Bus | None = None
+        self._journal: Journal | None = None
+        self._owners: dict[str, str] = {}
+        self._kills: OrderedDict[str, int] = OrderedDict()
+        self._waiting: list[tuple[float, str, list[Evidence]]] = []
+        self._report: Report | None = None
+        self._ended: asyncio.Future[str] | None = None
+        self._boot = ""
+        self._cursor = ""
+
+    def open(self) -> None:
+        """Connect to the bus and see that systemd is there. Raises `Unavailable` where it is not."""
+        self._boot = read_once(f"{self._roots.proc}/sys/kernel/random/boot_id").decode().strip()
+        self._loop = asyncio.new_event_loop()
+        self._bus = Bus(self._take)
+        self._loop.run_until_complete(self._connect(self._bus))
+
+    def listen(self, report: Report, stop: Stop) -> None:
+        """Report until stopped. Raises `Unavailable` where the bus is gone, or systemd from it."""
+        assert self._loop is not None
+        self._report = report
+        self._loop.run_until_complete(self._listen(report, stop))
+
+    def sources(self) -> Iterator[SourceStatus]:
+        """The journal, which may be closed to us while the bus is open."""
+        if self._journal is not None:
+            yield self._journal.status
+
+    def close(self) -> None:
+        """End the connection and the journal's reader."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.run_until_complete(self._close())
+            loop.close()
+
+    # One life
+
+    async def _connect(self, bus: Bus) -> None:
+        await bus.connect(address(self._roots))
+        self._owners.clear()
+        for name in (manager.NAME, _OOMD, _LOGIND):
+            await bus.match(sender=BUS, interface=BUS, member="NameOwnerChanged", arg0=name)
+            await bus.match(sender=name, interface=f"{name}.Manager")
+            try:
+                [owner] = await bus.ask(BUS, "/org/freedesktop/DBus", BUS, "GetNameOwner", "s", name)
+            except Unavailable as missing:
+                if name != manager.NAME:
+                    continue  # it may come later, or never
+                why = "systemd is not on the system bus"
+                raise Unavailable(SourceStatus(SOURCE, State.ABSENT, why)) from missing
+            self._owners[name] = owner
+
+    async def _listen(self, report: Report, stop: Stop) -> None:
+        assert self._bus is not None
+        loop = asyncio.get_running_loop()
+        self._ended = loop.create_future()
+        loop.add_reader(stop.fileno(), self._end, "")
+        lost = asyncio.ensure_future(self._bus.lost())
+        lost.add_done_callback(lambda done: self._end(f"the system bus is gone: {done.result()}"))
+        marking = asyncio.ensure_future(self._mark_often())
+        try:
+            mark = self._read_mark()
+            since_ns = self._tell_gap(report, mark)
+            self._follow_journal(mark)
+            await self._units.begin(self._bus, report, since_ns)
+            if reason := await self._ended:
+                raise Unavailable(SourceStatus(SOURCE, State.GONE, reason))
+        finally:
+            loop.remove_reader(stop.fileno())
+            marking.cancel()
+            lost.cancel()
+            self._write_mark()
+
+    async def _close(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
+        if self._bus is not None:
+            await self._bus.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def _end(self, reason: str) -> None:
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(reason)
+
+    # Signals
+
+    def _take(self, message: Message) -> None:
+        """One signal. Any peer may send us one in another's name, so the sender must be the name's owner."""
+        if message.sender == BUS:
+            if message.member == "NameOwnerChanged":
+                self._owner_changed(*message.body)
+            return
+        owned = next((name for name, owner in self._owners.items() if owner == message.sender), None)
+        if owned == manager.NAME and self._report is not None:
+            self._units.take(message)
+        elif owned == _OOMD and message.member == "Killed":
+            cgroup, reason = message.body
+            self._tell_kill(
+                UserspaceOom(
+                    source=SOURCE,
+                    time_ns=self._timeline.now(),
+                    by=oom_daemons.OOMD,
+                    cgroup=cgroup,
+                    reason=reason,
+                )
+            )
+        elif owned == _LOGIND:
+            self._tell_host(message.member or "", message.body)
+
+    def _owner_changed(self, name: str, _old: str, new: str) -> None:
+        if name == manager.NAME:
+            self._end("systemd left the system bus")
+        elif new:
+            self._owners[name] = new
+        else:
+            self._owners.pop(name, None)
+
+    def _tell_host(self, member: str, body: list[object]) -> None:
+        now = self._timeline.now()
+        if member == "PrepareForSleep":
+            self._tell(HostState(source=SOURCE, time_ns=now, state="suspend" if body[0] else "resume"))
+        elif member == "PrepareForShutdown" and body[0]:
+            self._tell(HostState(source=SOURCE, time_ns=now, state="shutdown"))
+
+    # The journal
+
+    def _follow_journal(self, mark: _Mark | None) -> None:
+        self._journal = Journal(self._read)
+        matches = [[f"MESSAGE_ID={each}" for each in MESSAGE_IDS] + ["_PID=1"]]
+        matches += [[f"_SYSTEMD_UNIT={unit}", f"_COMM={comm}"] for unit, comm in oom_daemons.UNITS.items()]
+        self._journal.start(matches, self._cursor, None if mark is None else mark.wall_ns)
+
+    def _read(self, entry: Entry) -> None:
+        self._cursor = entry.cursor
+        if kill := oom_daemons.read_kill(entry, self._timeline):
+            self._tell_kill(kill)
+        elif (end := self._written.take(entry)) and len(self._waiting) < _MOST_WAITING:
+            self._waiting.append((time.monotonic() + _SETTLE_S, *end))
+
+    def _tell_kill(self, kill: UserspaceOom) -> None:
+        """systemd-oomd tells of a kill twice, on the bus and in the journal."""
+        if kill.cgroup is not None:
+            before = self._kills.get(kill.cgroup)
+            if before is not None and abs(kill.time_ns - before) < _SAME_KILL_NS:
+                return
+            self._kills[kill.cgroup] = kill.time_ns
+            while len(self._kills) > _MOST_KILLS:
+                self._kills.popitem(last=False)
+        self._tell(kill)
+
+    def _tell_written(self) -> None:
+        """Ends that stand in the journal and that nobody heard of over the bus."""
+        while self._waiting and self._waiting[0][0] <= time.monotonic():
+            _, invocation, pieces = self._waiting.pop(0)
+            if not self._units.was_told(invocation):
+                for piece in pieces:
+                    self._tell(piece)
+
+    def _tell(self, piece: Evidence) -> None:
+        if self._report is not None:
+            self._report(piece)
+
+    # How far it came
+
+    async def _mark_often(self) -> None:
+        while True:
+            await asyncio.sleep(1)
+            self._tell_written()
+            self._write_mark()
+
+    def _tell_gap(self, report: Report, mark: _Mark | None) -> int | None:
+        """Say since when nobody watched, and return it; None where nobody ever did."""
+        if mark is None:
+            return None
+        since_ns = self._timeline.from_boottime(mark.seen_ns if mark.boot == self._boot else 0)
+        why = (
+            "nobody listened to systemd; of each unit only the last run, and what the journal holds, is known"
+        )
+        report(Gap(source=SOURCE, time_ns=self._timeline.now(), since_ns=since_ns, reason=why))
+        return since_ns
+
+    def _read_mark(self) -> _Mark | None:
+        try:
+            mark = msgspec.json.decode(self._bookmark.read() or b"", type=_Mark)
+        except msgspec.DecodeError:
+            return None
+        self._cursor = mark.cursor
+        return mark
+
+    def _write_mark(self) -> None:
+        seen_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        mark = _Mark(self._boot, seen_ns, time.time_ns(), self._cursor)
+        self._bookmark.write(msgspec.json.encode(mark))
