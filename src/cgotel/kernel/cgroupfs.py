@@ -95,6 +95,28 @@ class CgroupTree:
             self._update_children(directory, gone)
         return gone
 
+    def update_children(self, directory: CgroupDirectory) -> list[CgroupDirectory]:
+        """Bring the children of one directory up to date, not theirs; return what is gone with all below."""
+        gone: list[CgroupDirectory] = []
+        self.unopened.pop(directory.path, None)
+        self._update_children(directory, gone)
+        return gone
+
+    def add(self, parent: CgroupDirectory, name: str) -> CgroupDirectory | None:
+        """Open one child that is known to have come; None where it went already, or cannot be opened."""
+        self.unopened.pop(parent.child_path(name), None)
+        if (child := self._open(parent, name)) is not None:
+            parent.children[name] = child
+        return child
+
+    def drop(self, parent: CgroupDirectory, name: str) -> list[CgroupDirectory]:
+        """Forget one child that is known to have gone, and all below it; return them, parents first."""
+        gone: list[CgroupDirectory] = []
+        self.unopened.pop(parent.child_path(name), None)
+        if (child := parent.children.pop(name, None)) is not None:
+            self._forget(child, gone)
+        return gone
+
     def walk(self) -> Iterator[CgroupDirectory]:
         """Every cgroup, parents before their children."""
         pending = [self.root]

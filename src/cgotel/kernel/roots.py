@@ -42,9 +42,19 @@ class Roots:
             if _is_cgroup2(candidate):
                 return cls(proc, sys, candidate, candidate.endswith(_UNIFIED))
         mounts = _mounts(f"{proc}/self/mounts")
-        found = [_below(root, point) for point, kind in mounts if kind == "cgroup2"]
+        found = [_below(root, point) for point, kind, _ in mounts if kind == "cgroup2"]
         mounted = next(filter(_is_cgroup2, found), found[0] if found else None)
-        return cls(proc, sys, mounted, any(kind == "cgroup" for _, kind in mounts))
+        return cls(proc, sys, mounted, any(kind == "cgroup" for _, kind, _ in mounts))
+
+
+def cgroup_options(proc: str) -> frozenset[str]:
+    """Mount options of the cgroup v2 hierarchy, ``memory_localevents`` among them.
+
+    They belong to the hierarchy, so that every mount of it shows the same (kernel/cgroup/cgroup.c,
+    cgroup_show_options). Empty where there is no such mount, or where nobody may look.
+    """
+    options = [options for _, kind, options in _mounts(f"{proc}/self/mounts") if kind == "cgroup2"]
+    return frozenset(options[0].split(",")) if options else frozenset()
 
 
 def _is_cgroup2(directory: str) -> bool:
@@ -56,14 +66,14 @@ def _below(root: str, point: str) -> str:
     return point if point.startswith(f"{root}/") else root + point
 
 
-def _mounts(file: str) -> list[tuple[str, str]]:
-    """Mount points and file system types of a mounts file: ``cgroup2 /mnt/cg cgroup2 rw 0 0``."""
+def _mounts(file: str) -> list[tuple[str, str, str]]:
+    """Mount points, file system types and options of a mounts file: ``cgroup2 /mnt/cg cgroup2 rw 0 0``."""
     try:
         lines = os.fsdecode(read_once(file)).split("\n")
     except OSError:
         return []
     fields = [line.split(" ") for line in lines]
-    return [(_ESCAPE.sub(_unescaped, f[1]), f[2]) for f in fields if len(f) > 2]
+    return [(_ESCAPE.sub(_unescaped, f[1]), f[2], f[3]) for f in fields if len(f) > 3]
 
 
 def _unescaped(octal: re.Match[str]) -> str:

@@ -259,3 +259,40 @@ def test_a_mount_that_is_removed_says_so_and_keeps_standing(tmp_path) -> None:
     cgroups.update()
     assert set(cgroups.unopened) <= {"/"}
     cgroups.close()
+
+
+def test_one_child_is_added_and_dropped_by_name(mount) -> None:
+    cgroup, cgroups = mount
+    tree({"a": {"inner": {}}, "b": {}}, into=cgroup)
+    assert cgroups.add(cgroups.root, "a").path == "/a"
+    assert paths(cgroups) == ["/", "/a"]
+    assert cgroups.update_children(cgroups.root.children["a"]) == []
+    assert paths(cgroups) == ["/", "/a", "/a/inner"]
+    assert [directory.path for directory in cgroups.drop(cgroups.root, "a")] == ["/a", "/a/inner"]
+    assert cgroups.drop(cgroups.root, "a") == []
+    assert paths(cgroups) == ["/"]
+
+
+def test_a_child_that_went_before_it_was_added_is_no_trouble(mount) -> None:
+    _, cgroups = mount
+    assert cgroups.add(cgroups.root, "gone") is None
+    assert cgroups.unopened == {}
+
+
+def test_the_children_of_one_directory_are_brought_up_to_date(mount) -> None:
+    cgroup, cgroups = mount
+    tree({"a": {}, "b": {"inner": {}}}, into=cgroup)
+    assert cgroups.update_children(cgroups.root) == []
+    (cgroup / "a").rmdir()
+    assert [directory.path for directory in cgroups.update_children(cgroups.root)] == ["/a"]
+    assert paths(cgroups) == ["/", "/b"]
+
+
+def test_an_added_child_without_a_descriptor_left_is_told(cgroup) -> None:
+    (cgroup / "a").mkdir()
+    cgroups = CgroupTree(str(cgroup), descriptors=Descriptors(0))
+    assert cgroups.add(cgroups.root, "a") is None
+    assert cgroups.unopened["/a"].errno == errno.EMFILE
+    cgroups.drop(cgroups.root, "a")
+    assert cgroups.unopened == {}
+    cgroups.close()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cgotel.kernel.roots import Roots
+from cgotel.kernel.roots import Roots, cgroup_options
 from cgotel.testing import tree
 
 CGROUP2 = {"cgroup.controllers": "cpu memory\n"}
@@ -109,3 +109,24 @@ def test_this_machine_has_a_hierarchy_with_its_core_files() -> None:
     mount = Roots.discover().cgroup
     assert mount is not None
     assert (Path(mount) / "cgroup.procs").read_text() != ""
+
+
+@pytest.mark.parametrize(
+    ("mounts", "options"),
+    [
+        (
+            "cgroup2 /cg cgroup2 rw,nsdelegate,memory_localevents 0 0\n",
+            {"rw", "nsdelegate", "memory_localevents"},
+        ),
+        ("cgroup /cg/cpu cgroup rw,cpu 0 0\ncgroup2 /cg cgroup2 rw 0 0\n", {"rw"}),
+        ("proc /proc proc rw 0 0\n", set()),
+        ("cgroup2 /cg cgroup2\n", set()),
+    ],
+)
+def test_the_hierarchys_options_are_those_of_any_mount_of_it(host, tmp_path, mounts, options) -> None:
+    host({}, mounts)
+    assert cgroup_options(f"{tmp_path}/proc") == options
+
+
+def test_without_a_mounts_file_there_are_no_options(tmp_path) -> None:
+    assert cgroup_options(str(tmp_path)) == set()
