@@ -12,8 +12,12 @@ from cgotel import sound
 from cgotel.clock import Instant, now
 from cgotel.contract import Lost, Output, OutputEnded, SourceStatus
 from cgotel.faults import Faults
+from cgotel.inquiry import Inquiry
 from cgotel.model import Event, Point, Reading, Sweep, count_points
+from cgotel.postman import Postman
+from cgotel.restarts.events import OOM_KILL
 from cgotel.self_metrics import SelfMetrics
+from cgotel.store import Database, Outbox
 from cgotel.sweeper import Sweeper
 
 T = TypeVar("T")
@@ -35,8 +39,13 @@ class Agent:
         outputs: Sequence[Output],
         interval: float,
         clock: Callable[[], Instant] = now,
+        outbox: Outbox | None = None,
     ) -> None:
         self._sweeper = sweeper
+        self._inquiry: Inquiry | None = None
+        self._hand_on = threading.RLock()
+        outbox = outbox or Outbox(Database(None), [output.name for output in outputs])
+        self._postman = Postman(outbox, outputs, self._went_well)
         self._outputs = tuple(outputs)
         self._interval_ns = int(interval * 1e9)
         self._clock = clock
@@ -44,6 +53,10 @@ class Agent:
         self._closing = ""
         self._own_faults = Faults("the agent itself")
         self._faults = {output.name: Faults(f"output {output.name}") for output in outputs}
+
+    def accompany(self, inquiry: Inquiry) -> None:
+        """Sweep beside an inquiry: it sees the sweeps, and its watchers are sources like the others."""
+        self._inquiry = inquiry
 
     def run(self, stop: threading.Event) -> None:
         """Sweep on a steady beat until ``stop`` is set or the last output has ended.
@@ -77,13 +90,24 @@ class Agent:
         instant = self._clock()
         swept = self._sweeper.sweep(instant)
         sources = list(self._sweeper.sources())
+        if self._inquiry is not None:
+            self._inquiry.see(swept)
+            sources += self._inquiry.sources()
+            swept.readings.extend(self._inquiry.readings(swept.time_ns))
         swept.readings.append(self._own_reading(swept, sources))
-        for output in self._outputs:
-            self._guarded(output, partial(output.sources, sources))
-            self._guarded(output, partial(output.write, swept))
-        for event in self._sweeper.events():
-            self.emit(event)
+        with self._hand_on:
+            for output in self._outputs:
+                self._guarded(output, partial(output.sources, sources))
+                self._guarded(output, partial(output.write, swept))
+            for event in self._sweeper.events():
+                if not self._told_better(event):
+                    self.emit(event)
+            self._postman.round()
         return swept
+
+    def _told_better(self, event: Event) -> bool:
+        """Whether the kernel log tells the same, with the victim and the limit by name."""
+        return event.name == OOM_KILL and self._inquiry is not None and self._inquiry.hears("kernel_log")
 
     def _own_reading(self, swept: Sweep, sources: Sequence[SourceStatus]) -> Reading:
         """What the agent and its outputs say of themselves; one that cannot say it says nothing."""
@@ -103,12 +127,15 @@ class Agent:
         return points
 
     def emit(self, event: Event) -> None:
-        """Give one event to every output."""
-        for output in self._outputs:
-            self._guarded(output, partial(output.emit, event))
+        """Give one event to every output, now or as soon as it can take it. From any thread."""
+        with self._hand_on:
+            self._postman.post(event)
 
     def close(self) -> None:
-        """Let every output send what it holds back, then close the collectors."""
+        """End the inquiry, let every output send what it holds back, then close the collectors."""
+        if self._inquiry is not None:
+            self._closing = "the inquiry"
+            self._inquiry.close()
         for output in self._outputs:
             self._closing = f"output {output.name}"
             self._guarded(output, partial(output.close, CLOSE_TIMEOUT_S))
@@ -124,6 +151,11 @@ class Agent:
                 due_ns += (late_ns // self._interval_ns + 1) * self._interval_ns
                 log.warning("a sweep took longer than the interval of %g s", self._interval_ns / 1e9)
             stop.wait(max(0, due_ns - self._clock().monotonic_ns) / 1e9)
+
+    def _went_well(self, output: Output, act: Callable[[], None]) -> bool:
+        before = self._faults[output.name].count
+        self._guarded(output, act)
+        return self._faults[output.name].count == before
 
     def _guarded(self, output: Output, act: Callable[[], T]) -> T | None:
         try:

@@ -7,5 +7,6 @@ MODULES = (
     "cgotel.outputs.console",
     "cgotel.outputs.influx",
     "cgotel.outputs.otlp",
+    "cgotel.restarts",
     "cgotel.runtimes.systemd",
 )

@@ -36,6 +36,22 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """Series that are exported at most; what is left out is counted and said."""
     outputs: tuple[str, ...] | None = None
     """Outputs by name; unset: otlp when an endpoint is configured, else console."""
+    state_directory: str | None = None
+    """Where verdicts and waiting events are kept; unset: systemd's STATE_DIRECTORY, else
+    /var/lib/cgotel for root, else below XDG_STATE_HOME or ~/.local/state."""
+
+
+class RestartSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[restarts]``: why runs end."""
+
+    enabled: bool = True
+    """Whether watchers run and ends are judged."""
+    settle: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 3.0
+    """Seconds for which an end waits for late evidence before it is judged."""
+    keep_incidents: Annotated[int, msgspec.Meta(ge=1)] = 10_000
+    """Verdicts kept, with their evidence; the oldest are dropped."""
+    keep_events: Annotated[int, msgspec.Meta(ge=1)] = 10_000
+    """Events kept for outputs that cannot take them now; the oldest are dropped and counted."""
 
 
 class PluginSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -161,7 +177,7 @@ def read(path: str | None) -> Document:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be meant: {type(error).__name__}, {error}") from None
     document = Document(path, tables, dict(_key_lines(content)))
-    document.check_keys("", tables, ["agent", "collectors", "outputs", "plugins", "watchers"])
+    document.check_keys("", tables, ["agent", "collectors", "outputs", "plugins", "restarts", "watchers"])
     return document
 
 
@@ -192,6 +208,7 @@ class Configuration:
     document: Document
     agent: AgentSettings
     plugins: PluginSettings
+    restarts: RestartSettings
     collectors: Mapping[str, msgspec.Struct]
     watchers: Mapping[str, msgspec.Struct]
     outputs: Mapping[str, msgspec.Struct]
@@ -199,7 +216,11 @@ class Configuration:
 
     def origins(self) -> Iterator[tuple[str, Any, str]]:
         """Every effective value: (dotted key, value, where it came from); secrets as ``***``."""
-        tables: dict[str, msgspec.Struct] = {"agent": self.agent, "plugins": self.plugins}
+        tables: dict[str, msgspec.Struct] = {
+            "agent": self.agent,
+            "plugins": self.plugins,
+            "restarts": self.restarts,
+        }
         tables |= {f"collectors.{name}": table for name, table in self.collectors.items()}
         tables |= {f"watchers.{name}": table for name, table in self.watchers.items()}
         tables |= {f"outputs.{name}": table for name, table in self.outputs.items()}
@@ -249,6 +270,7 @@ def check(
         document,
         agent,
         document.table("plugins", PluginSettings),
+        document.table("restarts", RestartSettings),
         {name: document.table(f"collectors.{name}", kind) for name, kind in collectors.items()},
         {name: document.table(f"watchers.{name}", kind) for name, kind in watchers.items()},
         {name: document.table(f"outputs.{name}", kind) for name, kind in outputs.items()},

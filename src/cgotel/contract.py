@@ -29,6 +29,7 @@ __all__ = [
     "Report",
     "Roots",
     "Settings",
+    "Settled",
     "SourceStatus",
     "State",
     "Stop",
@@ -174,6 +175,10 @@ class Lost(Exception):  # noqa: N818 - what happened, told already
     """Something was not delivered, and it was told where it happened. The agent only counts it."""
 
 
+Settled: TypeAlias = Callable[[bool], None]
+"""Told whether an event was taken."""
+
+
 class Output:
     """Takes sweeps and events to a monitoring stack.
 
@@ -203,6 +208,16 @@ class Output:
 
     def emit(self, event: Event) -> None:
         """Take one event."""
+
+    def deliver(self, event: Event, settled: Settled) -> None:
+        """Take one event, and say by ``settled(True)`` when that is done, or refused for good.
+
+        ``settled(False)``: it could not be done now, and will be asked again. An output that sends
+        later says so later, from any thread; one that does not override this has taken an event
+        when `emit` returns.
+        """
+        self.emit(event)
+        settled(True)
 
     def points(self) -> Iterable[Point]:
         """What this output says of itself (queue, failures), joined to the agent's own reading."""

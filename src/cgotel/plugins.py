@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
-from typing import Any
+from typing import Any, get_args
 
 import pluggy
 
 from cgotel import builtin, hookspecs
 from cgotel.contract import Collector, CollectorSettings, Output, Settings, Watcher, WatcherSettings
+from cgotel.restarts.rule import Rule
+from cgotel.restarts.verdict import Cause
 
 GROUP = "cgotel"
 """The entry-point group of plugins."""
@@ -52,6 +54,7 @@ class Registry:
     collectors: dict[str, type[Collector]] = field(default_factory=dict)
     watchers: dict[str, type[Watcher]] = field(default_factory=dict)
     outputs: dict[str, type[Output]] = field(default_factory=dict)
+    rules: list[Rule] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,21 @@ def _collect(manager: pluggy.PluginManager, plugin: Plugin, registry: Registry) 
                 _refuse_config(offered, settings)
                 _add(kind, base, known, offered)
                 plugin.offers.append(f"{kind} {offered.name}")
+    for hook in manager.hook.cgotel_rules.get_hookimpls():
+        if hook.plugin_name == plugin.name:
+            rules = _sound_rules(hook.function())
+            registry.rules += rules
+            plugin.offers += [f"rule {rule.cause} ({rule.name})" for rule in rules]
+
+
+def _sound_rules(offered: Any) -> list[Rule]:
+    for rule in offered:
+        if not isinstance(rule, Rule):
+            raise TypeError(f"cgotel_rules must return rules, got {rule!r}")
+        if rule.cause not in get_args(Cause):
+            allowed = ", ".join(get_args(Cause))
+            raise ValueError(f"rule {rule.name!r}: no cause {rule.cause!r}; allowed: {allowed}")
+    return list(offered)
 
 
 def _refuse_config(offered: object, settings: type[Any]) -> None:

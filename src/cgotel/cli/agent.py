@@ -12,6 +12,7 @@ from cgotel.cli.common import SECONDS, assembled, config_errors, log_to_stderr, 
 from cgotel.cli.ending import Ending
 from cgotel.config import ConfigError
 from cgotel.contract import Output, Unavailable
+from cgotel.investigation import Investigation
 from cgotel.sweeper import Sweeper
 
 UNAVAILABLE_STATUS = 1
@@ -31,12 +32,19 @@ def command(config_path: str | None, interval: float | None, once: bool, verbose
     settings = assembly.configuration.agent
     outputs = _started(assembly)
     sweeper = Sweeper(assembly.collectors(), settings.max_series, ending.event)
-    agent = Agent(sweeper, outputs, interval or settings.interval)
-    ending.busy_with = lambda: agent.busy_with
     if once:
+        agent = Agent(sweeper, outputs, interval or settings.interval)
+        ending.busy_with = lambda: agent.busy_with
         agent.follow((None,))
         sys.exit(LOSS_STATUS if agent.faults else 0)
-    agent.run(ending.event)
+    investigation = Investigation(assembly, "agent", outputs)
+    agent = Agent(sweeper, outputs, interval or settings.interval, outbox=investigation.outbox)
+    ending.busy_with = lambda: agent.busy_with
+    investigation.begin(agent)
+    try:
+        agent.run(ending.event)
+    finally:
+        investigation.close()
 
 
 def _started(assembly: Assembly) -> list[Output]:

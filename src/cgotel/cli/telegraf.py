@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 
 import click
 import msgspec
 
 from cgotel import __version__
 from cgotel.agent import Agent
+from cgotel.assemble import Assembly
 from cgotel.cli.common import SECONDS, assembled
 from cgotel.cli.telegraf_log import hang_up, log_to_telegraf
 from cgotel.cli.triggers import Triggers
+from cgotel.investigation import Investigation
 from cgotel.outputs.influx import LINGER_S, InfluxConfig, InfluxOutput
 from cgotel.outputs.pipe import claim_standard_output
 from cgotel.sweeper import Sweeper
@@ -48,12 +51,27 @@ def command(config_path: str | None, interval: float | None, once: bool, verbose
         settings = msgspec.structs.replace(settings, write_timeout=shortened)
     output = InfluxOutput(settings, descriptor)
     output.start()
-    agent = assembly.configuration.agent
-    sweeper = Sweeper(assembly.collectors(), agent.max_series)
-    log.info("cgotel %s: %s", __version__, _when(once, interval))
-    Agent(sweeper, [output], interval or agent.interval).follow((None,) if once else triggers)
+    _sweep(assembly, output, interval, triggers, once)
     hang_up()
     time.sleep(LINGER_S)
+
+
+def _sweep(
+    assembly: Assembly, output: InfluxOutput, interval: float | None, triggers: Iterable[object], once: bool
+) -> None:
+    settings = assembly.configuration.agent
+    sweeper = Sweeper(assembly.collectors(), settings.max_series)
+    log.info("cgotel %s: %s", __version__, _when(once, interval))
+    if once:
+        Agent(sweeper, [output], interval or settings.interval).follow((None,))
+        return
+    investigation = Investigation(assembly, "telegraf", [output])
+    agent = Agent(sweeper, [output], interval or settings.interval, outbox=investigation.outbox)
+    investigation.begin(agent)
+    try:
+        agent.follow(triggers)
+    finally:
+        investigation.close()
 
 
 def _when(once: bool, interval: float | None) -> str:

@@ -83,6 +83,11 @@ class Loops:
             series.next_told = series.next_told * 10 // 3 if lead == "3" else series.next_told * 3
         return True
 
+    def holds(self, case: Case) -> bool:
+        """Whether the workload of a case is in a loop."""
+        series = self._series.get((case.exit.workload.runtime, case.exit.workload.title))
+        return series is not None and series.count >= _FROM
+
     def _loop(self, series: _Series, case: Case, verdict: Verdict) -> Loop:
         return Loop(
             cause=series.cause,

@@ -6,10 +6,11 @@ import logging
 import os
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cgotel import __version__
-from cgotel.contract import Lost, Output, Roots
+from cgotel.contract import Lost, Output, Roots, Settled
 from cgotel.hookspecs import hookimpl
 from cgotel.model import Event, Instrument, Point, Sweep
 from cgotel.outputs.otlp.settings import OtlpConfig, Plan, Target, resolve
@@ -79,10 +80,16 @@ class OtlpOutput(Output):
                 self._metrics.put(batch)
 
     def emit(self, event: Event) -> None:
-        if self._logs is not None and self._resources is not None:
-            from cgotel.outputs.otlp.logs import log_request
+        self.deliver(event, lambda taken: None)
 
-            self._logs.put(log_request(event, self._resources, __version__))
+    def deliver(self, event: Event, settled: Settled) -> None:
+        if self._logs is None or self._resources is None:
+            settled(True)  # log events are switched off
+            return
+        from cgotel.outputs.otlp.logs import log_request
+
+        request = log_request(event, self._resources, __version__)
+        self._logs.put(replace(request, settled=(settled,)))
 
     def points(self) -> Iterable[Point]:
         from cgotel.outputs.otlp.points import points

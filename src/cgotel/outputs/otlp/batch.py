@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from cgotel.contract import Settled
 from cgotel.outputs.otlp import wire
 
 _LEVEL = 1
@@ -27,11 +28,18 @@ class Batch:
     packed: bytes
     counts: tuple[int, ...]
     """Items of each record."""
+    settled: tuple[Settled, ...] = ()
+    """Who wants to know what becomes of it: one a record, or nobody."""
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> Batch:
         """A request of these records."""
         return cls._packing(b"".join([record.data for record in records]), tuple([r.items for r in records]))
+
+    def settle(self, taken: bool) -> None:
+        """Tell everyone who wants to know that it was taken (or refused for good), or that it was not."""
+        for tell in self.settled:
+            tell(taken)
 
     @classmethod
     def merged(cls, batches: Sequence[Batch]) -> Batch:
@@ -39,7 +47,8 @@ class Batch:
         if len(batches) == 1:
             return batches[0]
         counts = tuple([count for batch in batches for count in batch.counts])
-        return cls._packing(b"".join([batch.body() for batch in batches]), counts)
+        settled = tuple([tell for batch in batches for tell in batch.settled])
+        return replace(cls._packing(b"".join([batch.body() for batch in batches]), counts), settled=settled)
 
     @classmethod
     def _packing(cls, body: bytes, counts: tuple[int, ...]) -> Batch:
@@ -60,7 +69,8 @@ class Batch:
             return ()
         records = [Record(*pair) for pair in zip(wire.records(self.body()), self.counts, strict=True)]
         middle = len(records) // 2
-        return Batch.of(records[:middle]), Batch.of(records[middle:])
+        first, second = Batch.of(records[:middle]), Batch.of(records[middle:])
+        return replace(first, settled=self.settled[:middle]), replace(second, settled=self.settled[middle:])
 
 
 def batches(records: Iterable[Record], limit: int) -> Iterable[Batch]:

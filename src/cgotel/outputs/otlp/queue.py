@@ -33,7 +33,9 @@ class BatchQueue:
         self.size += len(batch.packed)
         dropped = 0
         while self.size > self._limit and len(self._waiting) > 1:
-            dropped += self._pop().items
+            oldest = self._pop()
+            oldest.settle(False)
+            dropped += oldest.items
         return dropped
 
     def take(self, most: int) -> Batch:
@@ -56,6 +58,8 @@ class BatchQueue:
 
     def clear(self) -> None:
         """Let go of everything."""
+        for batch in self._waiting:
+            batch.settle(False)
         self._waiting.clear()
         self.size = 0
 

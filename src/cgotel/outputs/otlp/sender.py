@@ -115,6 +115,8 @@ class Sender:
         with self._changed:
             lost = self._queue.items + (self._in_flight.items if self._in_flight else 0)
             self._queue.clear()
+            if self._in_flight is not None:
+                self._in_flight.settle(False)
             self._in_flight = None
             self._lose("closed", lost)
         self._transport.close()
@@ -184,6 +186,7 @@ class Sender:
         self._failing_since = None
         self._backoff.reset()
         self.undelivered = 0
+        batch.settle(True)
         self._lose("rejected", rejected)
         if rejected or answer.reason:
             items = self.target.signal.items
@@ -207,6 +210,7 @@ class Sender:
 
     def _give_up(self, batch: Batch, why: str, reason: str) -> None:
         self._failing_since = None
+        batch.settle(why == "refused")
         self._lose(why, batch.items)
         self._tell(why, f"{reason}; its {self.target.signal.items} are lost")
 

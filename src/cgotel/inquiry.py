@@ -1,0 +1,244 @@
+"""From what watchers report to verdicts: one thread that listens, waits for exits to settle, and tells.
+
+It runs beside the sweeps. What it tells goes to whoever takes events; what it judged is kept with the
+evidence.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+
+import msgspec
+
+from cgotel.clock import Timeline as Clock
+from cgotel.contract import SourceStatus, State, Watcher
+from cgotel.evidence import AnyEvidence, Evidence, GpuXid, OomKill, Workload
+from cgotel.faults import Faults
+from cgotel.model import Entity, Event, Instrument, Point, Reading, Series, Sweep
+from cgotel.restarts.case import Case
+from cgotel.restarts.classify import classify
+from cgotel.restarts.events import (
+    entity_of,
+    exit_event,
+    loop_event,
+    oom_kill_event,
+    restart_event,
+    xid_event,
+)
+from cgotel.restarts.loops import Loops
+from cgotel.restarts.rule import Rule
+from cgotel.restarts.surroundings import Surroundings
+from cgotel.restarts.timeline import Restart, Timeline
+from cgotel.store import Incident, Incidents
+from cgotel.watching import Watching
+
+log = logging.getLogger(__name__)
+
+INSTRUMENTS = {
+    instrument.name: instrument
+    for instrument in (
+        Instrument(
+            "cgotel.container.exits", "counter", "{exit}", "Runs of the workload that ended, by cause."
+        ),
+        Instrument(
+            "cgotel.container.restarts",
+            "counter",
+            "{restart}",
+            "Runs of the workload that took the place of one that had ended, by the cause of that end.",
+        ),
+    )
+}
+_MOST_WAITING = 100_000
+_IDLE_S = 1.0
+_MOST_COUNTED = 10_000
+_NO_LOOK_BACK = ("signals", "processes", "cgroup_events")
+WITNESSES = ("kernel_log", "signals", "processes", "cgroup_events")
+"""Witnesses that a verdict may miss: where one is not even configured, that is the reason."""
+
+
+class Inquiry:
+    """Listens to watchers, judges exits, tells events, keeps incidents.
+
+    ``tell`` takes an event from this thread. Evidence that comes faster than it can be taken in is
+    dropped and counted; nobody is ever made to wait.
+    """
+
+    def __init__(
+        self,
+        watchers: Sequence[Watcher],
+        rules: Iterable[Rule],
+        clock: Clock,
+        incidents: Incidents,
+        tell: Callable[[Event], None],
+        settle_s: float,
+    ) -> None:
+        self._clock = clock
+        self._rules = sorted(rules, key=lambda rule: rule.rank)
+        self._incidents = incidents
+        self._tell = tell
+        self._heard: queue.Queue[Evidence | None] = queue.Queue(_MOST_WAITING)
+        self._watching = Watching(watchers, self._report)
+        self._timeline = Timeline(settle_s)
+        self._surroundings = Surroundings()
+        self._loops = Loops()
+        self._faults = Faults("the inquiry into exits")
+        self._watchers = {watcher.name for watcher in watchers}
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._entities: OrderedDict[str, Entity] = OrderedDict()
+        self._began_ns = clock.now()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="cgotel-inquiry", daemon=True)
+        self.dropped = 0
+
+    def start(self) -> None:
+        """Start the watchers, and listen."""
+        self._thread.start()
+        self._watching.start()
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Stop the watchers, and judge what can be judged of what was heard."""
+        self._watching.close()
+        self._put(None)
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def sources(self) -> Iterator[SourceStatus]:
+        """The state of every watcher."""
+        return self._watching.sources()
+
+    def hears(self, source: str) -> bool:
+        """Whether a watcher is at work."""
+        return any(s.name == source and s.state is State.OK for s in self._watching.sources())
+
+    def see(self, sweep: Sweep) -> None:
+        """Take the amounts of a sweep: what an exit was surrounded by."""
+        with self._lock:
+            self._surroundings.see(sweep)
+
+    def readings(self, time_ns: int) -> list[Reading]:
+        """How often each workload ended, and was started again, by cause."""
+        with self._lock:
+            points: dict[str, list[Point]] = {}
+            for (key, name, cause), count in self._counts.items():
+                points.setdefault(key, []).append((_series(name, cause), count))
+            return [Reading.of(self._entities[key], time_ns, found) for key, found in points.items()]
+
+    def _silent_at(self, ended_ns: int) -> dict[str, str]:
+        if ended_ns >= self._began_ns:
+            return {}
+        return dict.fromkeys(_NO_LOOK_BACK, "cgotel was not running then")
+
+    def silent(self) -> Mapping[str, str]:
+        """The sources that cannot see now, each with the reason."""
+        reasons = {name: "not enabled" for name in WITNESSES if name not in self._watchers}
+        for status in self._watching.sources():
+            if status.state is not State.OK:
+                reasons[status.name] = status.reason or status.state.value
+        return reasons
+
+    def _report(self, piece: Evidence) -> None:
+        self._put(piece)
+
+    def _put(self, piece: Evidence | None) -> None:
+        try:
+            self._heard.put_nowait(piece)
+        except queue.Full:
+            self.dropped += 1
+
+    def _run(self) -> None:
+        while True:
+            try:
+                if not self._turn():
+                    return
+            except Exception as error:  # noqa: BLE001 - a thread that ends would end all verdicts in silence
+                self._faults.note(error)
+
+    def _turn(self) -> bool:
+        """Take what was heard, judge what is due; False at the end."""
+        going = True
+        for piece in self._batch():
+            if piece is None:
+                going = False
+            else:
+                self._hear(piece)
+        now_ns = self._clock.now()
+        for settled in self._timeline.due(now_ns, self.silent()):
+            if isinstance(settled, Restart):
+                self._restarted(settled)
+            else:
+                self._ended(settled)
+        return going
+
+    def _batch(self) -> list[Evidence | None]:
+        """What was heard since; waits for something, or until an exit has settled."""
+        due_ns = self._timeline.next_due_ns()
+        wait_s = _IDLE_S if due_ns is None else min(_IDLE_S, max(0.0, (due_ns - self._clock.now()) / 1e9))
+        try:
+            pieces = [self._heard.get(timeout=wait_s)]
+        except queue.Empty:
+            return []
+        while len(pieces) < 1000:
+            try:
+                pieces.append(self._heard.get_nowait())
+            except queue.Empty:
+                break
+        return pieces
+
+    def _hear(self, piece: Evidence) -> None:
+        if not isinstance(piece, AnyEvidence):
+            raise TypeError(f"a watcher reported {piece!r}, which is no kind of evidence")
+        self._timeline.hear(piece, self._clock.now())
+        if isinstance(piece, OomKill):
+            self._tell(oom_kill_event(piece, self._wall(), self._clock.to_wall))
+        elif isinstance(piece, GpuXid):
+            self._tell(xid_event(piece, self._wall(), self._clock.to_wall))
+
+    def _ended(self, case: Case) -> None:
+        case = self._surrounded(case)
+        verdict = classify(case, self._rules)
+        loop = self._loops.note(case, verdict)
+        self._incidents.add(Incident(case, verdict))
+        self._count("cgotel.container.exits", case.exit.workload, verdict.cause)
+        if loop is None:
+            self._tell(exit_event(case, verdict, self._wall(), self._clock.to_wall))
+        elif self._loops.is_news(case):
+            self._tell(loop_event(case, verdict, loop, self._wall(), self._clock.to_wall))
+
+    def _restarted(self, restart: Restart) -> None:
+        case = self._surrounded(restart.case)
+        verdict = classify(case, self._rules)
+        self._incidents.add(Incident(case, verdict))
+        self._count("cgotel.container.restarts", restart.started.workload, verdict.cause)
+        if not self._loops.holds(case):
+            again = Restart(case, restart.started)
+            self._tell(restart_event(again, verdict, self._wall(), self._clock.to_wall))
+
+    def _surrounded(self, case: Case) -> Case:
+        with self._lock:
+            around = self._surroundings.around(case.exit.workload.cgroup, case.exit.ended_ns)
+        silent = case.silent | self._silent_at(case.exit.ended_ns)
+        return msgspec.structs.replace(case, evidence=(*case.evidence, *around), silent=silent)
+
+    def _count(self, name: str, workload: Workload, cause: str) -> None:
+        entity = entity_of(workload)
+        with self._lock:
+            self._entities.setdefault(entity.key, entity)
+            self._counts[entity.key, name, cause] += 1
+            if len(self._entities) > _MOST_COUNTED:
+                gone, _ = self._entities.popitem(last=False)
+                for key in [key for key in self._counts if key[0] == gone]:
+                    del self._counts[key]
+
+    def _wall(self) -> int:
+        return self._clock.to_wall(self._clock.now())
+
+
+@cache
+def _series(name: str, cause: str) -> Series:
+    source = f"restarts.{name.rpartition('.')[2]}.{cause}"
+    return INSTRUMENTS[name].series(source, attributes={"cgotel.restart.reason": cause})

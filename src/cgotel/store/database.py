@@ -1,0 +1,173 @@
+"""The file: opened by one writer, set aside when it is corrupt, kept in memory where it cannot be."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+log = logging.getLogger(__name__)
+
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS incidents (
+    uid TEXT PRIMARY KEY, ended_ns INTEGER NOT NULL, runtime TEXT NOT NULL, name TEXT NOT NULL,
+    id TEXT NOT NULL, cgroup TEXT, cause TEXT NOT NULL, sureness TEXT NOT NULL,
+    verdict BLOB NOT NULL, evidence BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (ended_ns);
+CREATE TABLE IF NOT EXISTS events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, event BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS deliveries (
+    number INTEGER NOT NULL, output TEXT NOT NULL, PRIMARY KEY (output, number)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, content BLOB NOT NULL);
+"""
+
+
+class StoreUnavailable(Exception):  # noqa: N818 - a state, not a fault
+    """A store cannot be opened for reading: one line says which and why."""
+
+
+def state_directory(configured: str | None, environ: Mapping[str, str] = os.environ) -> Path:
+    """Where state is kept: as configured, else systemd's STATE_DIRECTORY, /var/lib/cgotel for root,
+    else below XDG_STATE_HOME or ~/.local/state.
+    """
+    if configured:
+        return Path(configured)
+    if by_systemd := environ.get("STATE_DIRECTORY", "").split(":")[0]:
+        return Path(by_systemd)
+    if os.geteuid() == 0:
+        return Path("/var/lib/cgotel")
+    base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME") or "/", ".local", "state"))
+    return Path(base, "cgotel")
+
+
+class Database:
+    """One SQLite database, safe to use from several threads.
+
+    What fails for want of space or for a damaged disk costs what was to be written: it is told
+    once, counted in ``faults``, and the caller goes on.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path: Path | None = None
+        self.faults = 0
+        self._told = ""
+        self._lock = threading.RLock()
+        self._held: IO[str] | None = None
+        self._connection = self._opened(path)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether nothing of it outlives this process."""
+        return self.path is None
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Everything in the body, or nothing. Raises `sqlite3.Error`."""
+        with self._lock, self._connection:
+            yield self._connection
+
+    def attempt(self, change: Callable[[sqlite3.Connection], object]) -> bool:
+        """Make a change; False, told and counted, where that cannot be done now."""
+        try:
+            with self.transaction() as connection:
+                change(connection)
+        except sqlite3.Error as error:
+            self.faults += 1
+            if str(error) != self._told:
+                self._told = str(error)
+                log.error("%s: %s: what was to be kept is not", self.path or "the store", error)
+            return False
+        self._told = ""
+        return True
+
+    def close(self) -> None:
+        """Let go of the file. May be called twice."""
+        with self._lock:
+            self._connection.close()
+            if self._held is not None:
+                self._held.close()
+                self._held = None
+
+    def _opened(self, path: Path | None) -> sqlite3.Connection:
+        if path is None:
+            return _prepared(":memory:")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._held = _locked(path)
+        except BlockingIOError:
+            log.warning("%s is another cgotel's: verdicts of this one are kept in memory only", path)
+            return _prepared(":memory:")
+        except OSError as error:
+            log.warning("%s: %s: verdicts are kept in memory only", path, error.strerror)
+            return _prepared(":memory:")
+        try:
+            connection = _prepared(str(path))
+        except sqlite3.Error as error:
+            return self._begun_anew(path, error)
+        self.path = path
+        return connection
+
+    def _begun_anew(self, path: Path, error: sqlite3.Error) -> sqlite3.Connection:
+        aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S')}")
+        try:
+            path.rename(aside)
+            for companion in ("-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    path.with_name(path.name + companion).rename(aside.with_name(aside.name + companion))
+            connection = _prepared(str(path))
+        except (OSError, sqlite3.Error) as still:
+            log.error("%s: %s; nor can a new one be begun: %s: kept in memory only", path, error, still)
+            return _prepared(":memory:")
+        log.error("%s: %s: it is kept as %s, and a new one is begun", path, error, aside.name)
+        self.path = path
+        return connection
+
+
+def _locked(path: Path) -> IO[str]:
+    """The lock file of a database, held. Raises `BlockingIOError` where another process holds it."""
+    held = open(path.with_name(f"{path.name}.lock"), "w", encoding="ascii")  # noqa: SIM115 - held open
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        held.close()
+        raise
+    return held
+
+
+def _prepared(name: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(name, check_same_thread=False, timeout=5)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > _VERSION:
+            raise sqlite3.DatabaseError(f"made by a newer cgotel (version {version})")
+        if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise sqlite3.DatabaseError("database disk image is malformed")
+        connection.executescript(_SCHEMA)
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """A store that another process may be writing, for reading. Raises `StoreUnavailable`."""
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+        connection.execute("SELECT 1 FROM incidents LIMIT 1")
+    except (sqlite3.Error, OSError) as error:
+        raise StoreUnavailable(f"{path}: {error}") from error
+    return connection

@@ -1,0 +1,83 @@
+"""Verdicts with the evidence that they were drawn from, the oldest dropped first."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from cgotel.restarts.case import Case, decode, encode
+from cgotel.restarts.verdict import Verdict
+from cgotel.store.database import Database
+
+
+class Incident(NamedTuple):
+    """One end and the verdict on it."""
+
+    case: Case
+    verdict: Verdict
+
+
+class Incidents:
+    """The last ``most`` incidents."""
+
+    def __init__(self, database: Database, most: int = 10_000) -> None:
+        self._database = database
+        self._most = most
+        self._added = 0
+
+    def add(self, incident: Incident) -> None:
+        """Keep one; told again (by its uid), the newer verdict is kept."""
+        row = _row(incident)
+        self._added += 1
+        trim = self._added % 100 == 1
+
+        def change(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT OR REPLACE INTO incidents VALUES (?,?,?,?,?,?,?,?,?,?)", row)
+            if trim:
+                connection.execute(
+                    "DELETE FROM incidents WHERE uid IN "
+                    "(SELECT uid FROM incidents ORDER BY ended_ns DESC LIMIT -1 OFFSET ?)",
+                    (self._most,),
+                )
+
+        self._database.attempt(change)
+
+    def has(self, uid: str) -> bool:
+        """Whether an end was judged before, in this life or an earlier one."""
+        with self._database.transaction() as connection:
+            found = connection.execute("SELECT 1 FROM incidents WHERE uid = ?", (uid,)).fetchone()
+        return found is not None
+
+
+def _row(incident: Incident) -> tuple[object, ...]:
+    case, verdict = incident
+    workload = case.exit.workload
+    return (
+        case.exit.uid,
+        case.exit.ended_ns,
+        workload.runtime,
+        workload.name,
+        workload.id,
+        workload.cgroup,
+        verdict.cause,
+        verdict.sureness,
+        msgspec.json.encode(verdict),
+        encode(case),
+    )
+
+
+def find(connection: sqlite3.Connection, what: str | None = None, since_ns: int = 0) -> Iterator[Incident]:
+    """Incidents from a time on, the newest first.
+
+    ``what`` is a name, a path, or the beginning of an id; None for all.
+    """
+    query = "SELECT evidence, verdict FROM incidents WHERE ended_ns >= ?"
+    arguments: list[object] = [since_ns]
+    if what is not None:
+        query += " AND (name = ? OR cgroup = ? OR substr(id, 1, ?) = ?)"
+        arguments += [what, what, len(what), what]
+    for evidence, verdict in connection.execute(f"{query} ORDER BY ended_ns DESC", arguments):
+        yield Incident(decode(evidence), msgspec.json.decode(verdict, type=Verdict))
