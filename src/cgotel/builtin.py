@@ -9,4 +9,5 @@ MODULES = (
     "cgotel.outputs.otlp",
     "cgotel.restarts",
     "cgotel.runtimes.systemd",
+    "cgotel.watchers.signals",
 )
