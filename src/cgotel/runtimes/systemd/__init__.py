@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cgotel.contract import Watcher
 from cgotel.hookspecs import hookimpl
-from cgotel.runtimes.systemd.watcher import SystemdWatcher
+from cgotel.runtimes.systemd.watcher import SystemdSettings, SystemdWatcher
 
-__all__ = ["SystemdWatcher"]
+__all__ = ["SystemdSettings", "SystemdWatcher"]
 
 
 @hookimpl

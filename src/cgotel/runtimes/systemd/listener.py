@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cgotel.contract import Bookmark, Report, Roots, SourceStatus, State, Stop, Timeline, Unavailable
-from cgotel.evidence import Evidence, Gap, HostState, UserspaceOom
+from cgotel.evidence import Evidence, Gap, HostState, RunEnded, UserspaceOom
 from cgotel.kernel.files import read_once
 from cgotel.runtimes.systemd import manager, oom_daemons
 from cgotel.runtimes.systemd.bus import BUS, Bus, address
@@ -19,6 +19,7 @@ from cgotel.runtimes.systemd.ends import MESSAGE_IDS, WrittenEnds
 from cgotel.runtimes.systemd.entries import Entry
 from cgotel.runtimes.systemd.journal import Journal
 from cgotel.runtimes.systemd.units import SOURCE
+from cgotel.runtimes.systemd.words import LastWordsReader
 
 if TYPE_CHECKING:
     from dbus_fast import Message
@@ -45,11 +46,13 @@ class _Mark(msgspec.Struct, frozen=True):
 class Listener:
     """Opened, it listens until it is stopped or loses the bus; opened again, it tells what it missed."""
 
-    def __init__(self, roots: Roots, timeline: Timeline, bookmark: Bookmark) -> None:
+    def __init__(self, roots: Roots, timeline: Timeline, bookmark: Bookmark, keep_text: bool = False) -> None:
         self._roots = roots
         self._timeline = timeline
         self._bookmark = bookmark
-        self._units = manager.Units(timeline)
+        self._units = manager.Units(timeline, self._listen_to)
+        self._keep_text = keep_text
+        self._words: LastWordsReader | None = None
         self._written = WrittenEnds(timeline, self._units.cgroup_of)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bus: Bus | None = None
@@ -111,7 +114,8 @@ class Listener:
         loop.add_reader(stop.fileno(), self._end, "")
         lost = asyncio.ensure_future(self._bus.lost())
         lost.add_done_callback(lambda done: self._end(f"the system bus is gone: {done.result()}"))
-        marking = asyncio.ensure_future(self._mark_often())
+        self._words = LastWordsReader(self._timeline, self._keep_text)
+        tasks = [asyncio.ensure_future(work) for work in (self._mark_often(), self._words.work(report))]
         try:
             mark = self._read_mark()
             since_ns = self._tell_gap(report, mark)
@@ -121,8 +125,8 @@ class Listener:
                 raise Unavailable(SourceStatus(SOURCE, State.GONE, reason))
         finally:
             loop.remove_reader(stop.fileno())
-            marking.cancel()
-            lost.cancel()
+            for task in (lost, *tasks):
+                task.cancel()
             self._write_mark()
 
     async def _close(self) -> None:
@@ -212,6 +216,11 @@ class Listener:
             if not self._units.was_told(invocation):
                 for piece in pieces:
                     self._tell(piece)
+
+    def _listen_to(self, invocation: str, end: RunEnded) -> None:
+        """Read the last words of a run, unless it ended well."""
+        if self._words is not None and end.started and (end.code or end.signal):
+            self._words.want(invocation, end.workload, end.time_ns)
 
     def _tell(self, piece: Evidence) -> None:
         if self._report is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -64,10 +64,14 @@ class _Watched:
 
 
 class Units:
-    """All units at once. Outlives a connection, so that the next one can tell what happened between."""
+    """All units at once. Outlives a connection, so that the next one can tell what happened between.
 
-    def __init__(self, timeline: Timeline) -> None:
+    ``on_end`` is given each end that was seen live, with its invocation.
+    """
+
+    def __init__(self, timeline: Timeline, on_end: Callable[[str, RunEnded], None]) -> None:
         self._timeline = timeline
+        self._on_end = on_end
         self._watched: dict[str, _Watched] = {}
         self._told: OrderedDict[str, None] = OrderedDict()
         self._reloading = False
@@ -274,7 +278,12 @@ class Units:
 
     def _release(self, watched: _Watched) -> None:
         while watched.held:
-            self._say(self._pieces(watched, watched.held.popleft()))
+            state = watched.held.popleft()
+            pieces = self._pieces(watched, state)
+            self._say(pieces)
+            for piece in pieces:
+                if isinstance(piece, RunEnded):
+                    self._on_end(state.invocation, piece)
         if watched.removed and self._watched.get(watched.unit.name) is watched:
             del self._watched[watched.unit.name]
             self._say(list(watched.unit.lost(f"{watched.unit.name} is gone, and its end was not told")))
