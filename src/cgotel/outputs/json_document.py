@@ -5,19 +5,22 @@ The schema is described in docs/snapshot.md; `VERSION` changes when a reader of 
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from cgotel.contract import SourceStatus
 from cgotel.model import Entity, Number, Reading, Series, Sweep
+from cgotel.outputs import plain
 from cgotel.outputs.measured import by_entity
 
 VERSION = 1
 
 _NANOSECONDS = 1_000_000_000
+_LOG = logging.getLogger(__name__)
 
 
 def document(sweep: Sweep, sources: Iterable[SourceStatus], host: Mapping[str, str]) -> bytes:
@@ -26,7 +29,7 @@ def document(sweep: Sweep, sources: Iterable[SourceStatus], host: Mapping[str, s
         "version": VERSION,
         "time": timestamp(sweep.time_ns),
         "host": host,
-        "entities": [_entity(readings) for readings in by_entity(sweep.readings).values()],
+        "entities": [_entity(readings) for readings in by_entity(_writable(sweep.readings)).values()],
         "sources": [
             {"name": s.name, "state": s.state.value, "reason": s.reason, "remedy": s.remedy} for s in sources
         ],
@@ -47,6 +50,23 @@ def timestamp(time_ns: int) -> str:
     """Unix time in nanoseconds as RFC 3339 in UTC."""
     seconds, nanoseconds = divmod(time_ns, _NANOSECONDS)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{nanoseconds:09}Z"
+
+
+def _writable(readings: Iterable[Reading]) -> Iterator[Reading]:
+    """The readings without what JSON could not hold, which is told by one line of the log."""
+    left_out = 0
+    for reading in readings:
+        points = [point for point in reading.points if _is_writable(reading.entity, *point)]
+        left_out += len(reading.values) - len(points)
+        if points or not reading.values:
+            yield Reading.of(reading.entity, reading.time_ns, points)
+    if left_out:
+        _LOG.warning("%d points are left out: no finite number, or attributes of no plain value", left_out)
+
+
+def _is_writable(entity: Entity, series: Series, raw: Number) -> bool:
+    plain_attributes = plain.fits(entity.attributes.items()) and plain.fits(series.attributes)
+    return plain_attributes and plain.number(series, raw) is not None
 
 
 def _entity(readings: list[Reading]) -> dict[str, Any]:

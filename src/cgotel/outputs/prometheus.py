@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from cgotel.model import Attributes, AttributeValue, Entity, Instrument, Number, Sweep
+from cgotel.outputs import plain
 
 _UNITS = {
     "By": ("bytes", "byte"),
@@ -32,6 +33,7 @@ _NO_LABEL = re.compile(r"[^a-zA-Z0-9]+")
 _HELP_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n"})
 _VALUE_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _KEY = "cgotel.entity.key"
+_HOST_LABELS = ("host.name", "host.id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +49,40 @@ def render(sweep: Sweep) -> str:
     """A sweep as text: each family once, with its HELP and TYPE and all of its samples.
 
     Where two metrics of different types come to the same name, or two points to the same name and
-    labels, the first stays and a comment says how many did not: Prometheus would refuse it all.
+    labels, the first stays and a comment says how many did not: Prometheus would refuse it all. So it
+    would a point that cannot be written, which a plugin may give.
     """
+    readings = [reading for reading in sweep.readings if plain.fits(reading.entity.attributes.items())]
+    unwritable = sum(len(r.values) for r in sweep.readings) - sum(len(r.values) for r in readings)
+    taken = 0
     families: dict[str, _Family] = {}
     named: dict[Instrument, _Family | None] = {}
-    alike = _alike(reading.entity for reading in sweep.readings)
-    left_out = 0
-    for reading in sweep.readings:
+    alike = _alike(reading.entity for reading in readings)
+    for reading in readings:
         own = _own_labels(reading.entity, alike)
-        labels: dict[Attributes, str] = {}
+        labels: dict[int, str | None] = {}
         for series, raw in reading.points:
             if series.instrument not in named:
                 named[series.instrument] = _family(series.instrument, families)
             family = named[series.instrument]
-            if series.attributes not in labels:
-                labels[series.attributes] = _labels((*own, *series.attributes))
-            key = labels[series.attributes]
-            if family is None or key in family.samples:
-                left_out += 1
+            if id(series.attributes) not in labels:
+                labels[id(series.attributes)] = _series_labels(own, series.attributes)
+            key, value = labels[id(series.attributes)], plain.number(series, raw)
+            if key is None or value is None:
+                unwritable += 1
+            elif family is None or key in family.samples:
+                taken += 1
             else:
-                family.samples[key] = series.convert(raw)
-    text = "".join(line for name, family in families.items() for line in _lines(name, family))
-    return text + (
-        f"# {left_out} points are left out: their name and labels were taken\n" if left_out else ""
-    )
+                family.samples[key] = value
+    lines = (line for name, family in families.items() for line in _lines(name, family) if family.samples)
+    return "".join([*lines, *_comments(taken, unwritable)])
+
+
+def _comments(taken: int, unwritable: int) -> Iterator[str]:
+    if taken:
+        yield f"# {taken} points are left out: their name and labels were taken\n"
+    if unwritable:
+        yield f"# {unwritable} points are left out: no finite number, or attributes of no plain value\n"
 
 
 def metric_name(instrument: Instrument) -> str:
@@ -107,13 +119,25 @@ def _family(instrument: Instrument, families: dict[str, _Family]) -> _Family | N
 
 def _alike(entities: Iterable[Entity]) -> frozenset[str]:
     """Labels that more than one entity has: there the entity's key must tell them apart."""
-    of = {(entity.kind, entity.key): _labels(entity.attributes.items()) for entity in entities}
+    of = {(entity.kind, entity.key): _labels(_telling(entity)) for entity in entities}
     return frozenset(labels for labels, times in Counter(of.values()).items() if times > 1)
 
 
 def _own_labels(entity: Entity, alike: frozenset[str]) -> Attributes:
-    attributes = tuple(entity.attributes.items())
+    attributes = _telling(entity)
     return (*attributes, (_KEY, entity.key)) if _labels(attributes) in alike else attributes
+
+
+def _telling(entity: Entity) -> Attributes:
+    """Of a host, its name and id: what else is known of it tells no series from another."""
+    if entity.kind != "host":
+        return tuple(entity.attributes.items())
+    return tuple((key, value) for key, value in entity.attributes.items() if key in _HOST_LABELS)
+
+
+def _series_labels(own: Attributes, attributes: Attributes) -> str | None:
+    """The labels of a point; None where an attribute cannot be one."""
+    return _labels((*own, *attributes)) if plain.fits(attributes) else None
 
 
 def _labels(attributes: Iterable[tuple[str, AttributeValue]]) -> str:

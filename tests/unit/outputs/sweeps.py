@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from decimal import Decimal
 
 from cgotel.identity import identify
 from cgotel.model import Entity, Instrument, Number, Reading, Sweep
 
 NOON_NS = 1_700_049_600 * 10**9  # 2023-11-15 12:00:00 UTC
 SECOND_NS = 10**9
+
+# What a plugin may give and no text can hold.
+UNWRITABLE_NUMBERS = (math.nan, math.inf, 10**400, None, "5", True, Decimal(5), 1j)
+UNWRITABLE_ATTRIBUTES = (None, b"a", object(), ["a"], (1,), {"a": 1}, math.nan)
 
 
 def cgroup(path: str, inode: int = 1, /, **attributes: str) -> Entity:

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.unit.outputs.sweeps import NOON_NS, cgroup
+from tests.unit.outputs.sweeps import NOON_NS, UNWRITABLE_ATTRIBUTES, UNWRITABLE_NUMBERS, cgroup
 
 from cgotel.contract import SourceStatus, State
 from cgotel.model import Entity, Instrument, Reading, Sweep
@@ -85,3 +85,24 @@ def test_text_that_is_no_unicode_keeps_its_bytes():
 )
 def test_timestamps_are_rfc_3339_to_the_nanosecond(time_ns, text):
     assert timestamp(time_ns) == text
+
+
+@pytest.mark.parametrize("number", UNWRITABLE_NUMBERS)
+def test_a_number_that_is_none_is_left_out_alone(number, caplog):
+    [entity] = read(Sweep(NOON_NS, [Reading.of(cgroup("/web"), NOON_NS, [(USER, number), (USER, 5)])]))[
+        "entities"
+    ]
+    assert [metric["raw"] for metric in entity["metrics"]] == [5]
+    assert caplog.messages == ["1 points are left out: no finite number, or attributes of no plain value"]
+
+
+@pytest.mark.parametrize("value", UNWRITABLE_ATTRIBUTES)
+def test_an_attribute_of_no_plain_value_costs_its_points_alone(value, caplog):
+    odd = TIME.series("odd", attributes={"a": value})
+    readings = [
+        Reading.of(cgroup("/web"), NOON_NS, [(odd, 1), (USER, 5)]),
+        Reading.of(Entity("x", "x", {"a": value}), NOON_NS, [(USER, 6)]),
+    ]
+    [entity] = read(Sweep(NOON_NS, readings))["entities"]
+    assert [metric["raw"] for metric in entity["metrics"]] == [5]
+    assert caplog.messages == ["2 points are left out: no finite number, or attributes of no plain value"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
-from tests.unit.outputs.sweeps import NOON_NS, cgroup
+from tests.unit.outputs.sweeps import NOON_NS, UNWRITABLE_ATTRIBUTES, UNWRITABLE_NUMBERS, cgroup
 
 from cgotel.model import Entity, Instrument, Reading, Sweep
 from cgotel.outputs.prometheus import metric_name, render
@@ -162,3 +162,25 @@ def test_doubles_come_back_exactly(number):
 
 def test_an_empty_sweep_is_an_empty_text():
     assert render(swept()) == ""
+
+
+def test_of_a_host_only_name_and_id_are_labels():
+    told = {"host.name": "vm", "host.id": "1a2b", "host.arch": "amd64", "os.type": "linux"}
+    [family] = parsed(render(swept((Entity("host", "1a2b", told), [(CURRENT, 1)])))).values()
+    assert family.samples[0].labels == {"host_name": "vm", "host_id": "1a2b"}
+
+
+@pytest.mark.parametrize("number", UNWRITABLE_NUMBERS)
+def test_a_number_that_is_none_is_left_out_alone(number):
+    text = render(swept((WEB, [(USER, number), (SYSTEM, 250_000)])))
+    assert [s.value for s in parsed(text)["cgroup_cpu_time_seconds"].samples] == [0.25]
+    assert text.endswith("# 1 points are left out: no finite number, or attributes of no plain value\n")
+
+
+@pytest.mark.parametrize("value", UNWRITABLE_ATTRIBUTES)
+def test_an_attribute_of_no_plain_value_costs_its_points_alone(value):
+    odd = TIME.series("odd", attributes={"a": value})
+    of_odd = Entity("x", "x", {"a": value})
+    text = render(swept((WEB, [(odd, 1), (CURRENT, 4096)]), (of_odd, [(CURRENT, 1), (USER, 2)])))
+    assert [s.value for f in parsed(text).values() for s in f.samples] == [4096]
+    assert text.endswith("# 3 points are left out: no finite number, or attributes of no plain value\n")
