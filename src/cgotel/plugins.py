@@ -55,6 +55,21 @@ class Registry:
     watchers: dict[str, type[Watcher]] = field(default_factory=dict)
     outputs: dict[str, type[Output]] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
+    unknown: tuple[str, ...] = ()
+    """Names that are to be disabled and are no plugin's."""
+
+    def faults(self) -> Iterator[str]:
+        """A line for each plugin that failed, and one for all names that are no plugin's."""
+        for plugin in self.plugins:
+            if plugin.failed:
+                yield f"plugin {plugin.name} ({plugin.origin}): {plugin.fault}"
+        if self.unknown:
+            yield self.misnamed()
+
+    def misnamed(self) -> str:
+        """The line for names that are no plugin's, with those that are."""
+        names, known = ", ".join(self.unknown), ", ".join(plugin.name for plugin in self.plugins)
+        return f"[plugins] disabled: no plugin is called {names}; known: {known}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +96,20 @@ def load(disabled: Iterable[str] = (), environ: Mapping[str, str] = os.environ) 
             _collect(manager, plugin, registry)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             plugin.fault = f"{type(error).__name__}: {error}"
+    if not _rescued(environ):
+        registry.unknown = tuple(sorted(off - {plugin.name for plugin in registry.plugins}))
     return registry
+
+
+def _rescued(environ: Mapping[str, str]) -> bool:
+    return environ.get(RESCUE, "").lower() == "none"
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[_Candidate]:
     for module in builtin.MODULES:
         name = module.removeprefix("cgotel.")
         yield _Candidate(name, "built-in", partial(importlib.import_module, module))
-    if environ.get(RESCUE, "").lower() == "none":
+    if _rescued(environ):
         return
     yield from sorted(_installed(), key=lambda candidate: candidate.name)
 

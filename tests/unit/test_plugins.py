@@ -107,6 +107,17 @@ def test_a_plugin_says_where_it_comes_from_and_what_it_offers(install):
     assert (plugin.origin, plugin.offers, plugin.fault) == ("cgotel_test_zgood 1.5", ["collector good"], "")
 
 
+def test_a_name_to_disable_that_no_plugin_has_is_told_with_those_that_they_have(install):
+    install("good", GOOD)
+    [told] = plugins.load(disabled=["good", "gut", "cgroup"]).faults()
+    assert told.startswith("[plugins] disabled: no plugin is called cgroup, gut; known: ")
+    assert {"collectors.cgroup", "good"} <= set(told.rpartition("known: ")[2].split(", "))
+
+
+def test_in_a_rescue_nobody_asks_who_is_unknown(install):
+    assert list(plugins.load(disabled=["good"], environ={plugins.RESCUE: "none"}).faults()) == []
+
+
 def test_a_disabled_plugin_is_not_even_imported(install):
     install("broken", "1 / 0")
     registry = plugins.load(disabled=["broken"])

@@ -47,9 +47,8 @@ def assembled(config_path: str | None) -> Assembly:
     """Everything that the configuration asks for; faulty plugins are told on standard error."""
     with config_errors():
         assembly = assemble(config_path)
-    for plugin in assembly.registry.plugins:
-        if plugin.failed:
-            tell(f"plugin {plugin.name} ({plugin.origin}): {plugin.fault}")
+    for fault in assembly.registry.faults():
+        tell(fault)
     return assembly
 
 

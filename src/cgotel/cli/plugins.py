@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from cgotel import config, plugins
-from cgotel.cli.common import config_errors
+from cgotel.cli.common import config_errors, tell
 from cgotel.cli.writing import FAILURE_STATUS, write, write_text
 from cgotel.config import PluginSettings
 from cgotel.outputs.json_document import encoded
@@ -30,7 +30,10 @@ def command(config_path: str | None, form: str) -> None:
     claimed = claim_standard_output() if form == "json" else None
     with config_errors():
         disabled = config.read(config_path).table("plugins", PluginSettings).disabled
-    found = plugins.load(disabled).plugins
+    registry = plugins.load(disabled)
+    found = registry.plugins
+    if registry.unknown:
+        tell(registry.misnamed())
     if form == "json":
         write(_json(found), claimed=claimed)
     else:

@@ -95,9 +95,8 @@ class Plugin:
         missing = missing_types(self._collectd)
         if missing:
             self._log.error("%s", advice(missing))
-        for plugin in assembly.registry.plugins:
-            if plugin.failed:
-                self._log.error("plugin %s (%s): %s", plugin.name, plugin.origin, plugin.fault)
+        for fault in assembly.registry.faults():
+            self._log.error("%s", fault)
         sweeper = Sweeper(assembly.collectors(), assembly.configuration.agent.max_series)
         mapper = Mapper(missing)
         own = OwnValues()

@@ -82,3 +82,14 @@ def test_every_other_command_tells_of_a_fault_in_one_line(cgotel, broken):
     done = cgotel("snapshot", env=broken)
     assert done.returncode == 0
     assert done.stderr == ("cgotel: plugin broken (cgotel-broken 1.2): RuntimeError: two\\nlines \\x1b[2J\n")
+
+
+def test_a_name_to_disable_that_no_plugin_has_is_one_line(cgotel, tmp_path):
+    file = tmp_path / "cgotel.toml"
+    file.write_text('[plugins]\ndisabled = ["cgroup"]\n')
+    for command in (["plugins"], ["snapshot"]):
+        done = cgotel("--config", str(file), *command)
+        assert done.returncode == 0
+        [told] = done.stderr.splitlines()
+        assert told.startswith("cgotel: [plugins] disabled: no plugin is called cgroup; known: ")
+        assert "collectors.cgroup" in told
