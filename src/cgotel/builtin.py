@@ -8,6 +8,7 @@ MODULES = (
     "cgotel.outputs.influx",
     "cgotel.outputs.otlp",
     "cgotel.restarts",
+    "cgotel.runtimes.containerd",
     "cgotel.runtimes.systemd",
     "cgotel.watchers.signals",
 )
