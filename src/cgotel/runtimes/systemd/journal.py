@@ -62,6 +62,8 @@ class Journal:
             self.status = SourceStatus(NAME, State.ABSENT, f"journalctl: {error.strerror}", "install systemd")
             return
         self.status = SourceStatus(NAME, State.OK)
+        self._line.clear()
+        self._skipping, self._notices = False, b""
         loop = asyncio.get_running_loop()
         assert self._child.stdout is not None
         assert self._child.stderr is not None

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,11 +15,9 @@ from cgotel.evidence import Evidence, Gap, HostState, RunEnded, UserspaceOom
 from cgotel.kernel.files import read_once
 from cgotel.runtimes.systemd import manager, oom_daemons
 from cgotel.runtimes.systemd.bus import BUS, Bus, address
-from cgotel.runtimes.systemd.ends import MESSAGE_IDS, WrittenEnds
-from cgotel.runtimes.systemd.entries import Entry
-from cgotel.runtimes.systemd.journal import Journal
 from cgotel.runtimes.systemd.units import SOURCE
 from cgotel.runtimes.systemd.words import LastWordsReader
+from cgotel.runtimes.systemd.written import Written
 
 if TYPE_CHECKING:
     from dbus_fast import Message
@@ -27,11 +25,9 @@ if TYPE_CHECKING:
 _OOMD = "org.freedesktop.oom1"
 _LOGIND = "org.freedesktop.login1"
 
-_MARK_S = 5.0
-_SETTLE_S = 5.0  # a run that PID 1 told of over the bus is in the journal too, earlier or later
+_TICK_S = 1.0
 _SAME_KILL_NS = 10 * 10**9
 _MOST_KILLS = 256
-_MOST_WAITING = 4096
 
 
 class _Mark(msgspec.Struct, frozen=True):
@@ -53,17 +49,15 @@ class Listener:
         self._units = manager.Units(timeline, self._listen_to)
         self._keep_text = keep_text
         self._words: LastWordsReader | None = None
-        self._written = WrittenEnds(timeline, self._units.cgroup_of)
+        self._written = Written(timeline, self._units, self._tell_kill)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bus: Bus | None = None
-        self._journal: Journal | None = None
         self._owners: dict[str, str] = {}
         self._kills: OrderedDict[str, int] = OrderedDict()
-        self._waiting: list[tuple[float, str, list[Evidence]]] = []
         self._report: Report | None = None
         self._ended: asyncio.Future[str] | None = None
         self._boot = ""
-        self._cursor = ""
+        self._caught_up = False
 
     def open(self) -> None:
         """Connect to the bus and see that systemd is there. Raises `Unavailable` where it is not."""
@@ -80,8 +74,7 @@ class Listener:
 
     def sources(self) -> Iterator[SourceStatus]:
         """The journal, which may be closed to us while the bus is open."""
-        if self._journal is not None:
-            yield self._journal.status
+        yield self._written.status
 
     def close(self) -> None:
         """End the connection and the journal's reader."""
@@ -113,31 +106,52 @@ class Listener:
         self._ended = loop.create_future()
         loop.add_reader(stop.fileno(), self._end, "")
         lost = asyncio.ensure_future(self._bus.lost())
-        lost.add_done_callback(lambda done: self._end(f"the system bus is gone: {done.result()}"))
+        lost.add_done_callback(self._bus_lost)
         self._words = LastWordsReader(self._timeline, self._keep_text)
-        tasks = [asyncio.ensure_future(work) for work in (self._mark_often(), self._words.work(report))]
+        work = (self._catch_up(self._bus, report), self._tick(report), self._words.work(report))
+        tasks: set[asyncio.Future[None]] = {asyncio.ensure_future(each) for each in work}
         try:
-            mark = self._read_mark()
-            since_ns = self._tell_gap(report, mark)
-            self._follow_journal(mark)
-            await self._units.begin(self._bus, report, since_ns)
-            if reason := await self._ended:
+            while not self._ended.done():
+                either: set[asyncio.Future[Any]] = {self._ended, *tasks}
+                done, _ = await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                for task in tasks & done:
+                    task.result()
+                tasks -= done
+            if reason := self._ended.result():
                 raise Unavailable(SourceStatus(SOURCE, State.GONE, reason))
         finally:
             loop.remove_reader(stop.fileno())
-            for task in (lost, *tasks):
+            lost.cancel()
+            for task in tasks:
                 task.cancel()
             self._write_mark()
 
+    async def _catch_up(self, bus: Bus, report: Report) -> None:
+        self._caught_up = False
+        mark = self._read_mark()
+        since_ns = self._tell_gap(report, mark)
+        self._written.start("" if mark is None else mark.cursor, None if mark is None else mark.wall_ns)
+        await self._units.begin(bus, report, since_ns)
+        self._caught_up = True
+
+    async def _tick(self, report: Report) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            self._written.tick(report)
+            self._write_mark()
+
     async def _close(self) -> None:
-        if self._journal is not None:
-            self._journal.close()
+        self._written.close()
         if self._bus is not None:
             await self._bus.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+
+    def _bus_lost(self, lost: asyncio.Future[Exception | None]) -> None:
+        if not lost.cancelled():
+            self._end(f"the system bus is gone: {lost.result() or 'it closed the connection'}")
 
     def _end(self, reason: str) -> None:
         if self._ended is not None and not self._ended.done():
@@ -183,20 +197,7 @@ class Listener:
         elif member == "PrepareForShutdown" and body[0]:
             self._tell(HostState(source=SOURCE, time_ns=now, state="shutdown"))
 
-    # The journal
-
-    def _follow_journal(self, mark: _Mark | None) -> None:
-        self._journal = Journal(self._read)
-        matches = [[f"MESSAGE_ID={each}" for each in MESSAGE_IDS] + ["_PID=1"]]
-        matches += [[f"_SYSTEMD_UNIT={unit}", f"_COMM={comm}"] for unit, comm in oom_daemons.UNITS.items()]
-        self._journal.start(matches, self._cursor, None if mark is None else mark.wall_ns)
-
-    def _read(self, entry: Entry) -> None:
-        self._cursor = entry.cursor
-        if kill := oom_daemons.read_kill(entry, self._timeline):
-            self._tell_kill(kill)
-        elif (end := self._written.take(entry)) and len(self._waiting) < _MOST_WAITING:
-            self._waiting.append((time.monotonic() + _SETTLE_S, *end))
+    # What is reported
 
     def _tell_kill(self, kill: UserspaceOom) -> None:
         """systemd-oomd tells of a kill twice, on the bus and in the journal."""
@@ -209,14 +210,6 @@ class Listener:
                 self._kills.popitem(last=False)
         self._tell(kill)
 
-    def _tell_written(self) -> None:
-        """Ends that stand in the journal and that nobody heard of over the bus."""
-        while self._waiting and self._waiting[0][0] <= time.monotonic():
-            _, invocation, pieces = self._waiting.pop(0)
-            if not self._units.was_told(invocation):
-                for piece in pieces:
-                    self._tell(piece)
-
     def _listen_to(self, invocation: str, end: RunEnded) -> None:
         """Read the last words of a run, unless it ended well."""
         if self._words is not None and end.started and (end.code or end.signal):
@@ -227,12 +220,6 @@ class Listener:
             self._report(piece)
 
     # How far it came
-
-    async def _mark_often(self) -> None:
-        while True:
-            await asyncio.sleep(1)
-            self._tell_written()
-            self._write_mark()
 
     def _tell_gap(self, report: Report, mark: _Mark | None) -> int | None:
         """Say since when nobody watched, and return it; None where nobody ever did."""
@@ -247,13 +234,13 @@ class Listener:
 
     def _read_mark(self) -> _Mark | None:
         try:
-            mark = msgspec.json.decode(self._bookmark.read() or b"", type=_Mark)
+            return msgspec.json.decode(self._bookmark.read() or b"", type=_Mark)
         except msgspec.DecodeError:
             return None
-        self._cursor = mark.cursor
-        return mark
 
     def _write_mark(self) -> None:
+        if not self._caught_up:
+            return  # what was missed before is still to be told
         seen_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        mark = _Mark(self._boot, seen_ns, time.time_ns(), self._cursor)
+        mark = _Mark(self._boot, seen_ns, time.time_ns(), self._written.cursor)
         self._bookmark.write(msgspec.json.encode(mark))
