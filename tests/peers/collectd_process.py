@@ -189,6 +189,11 @@ class Collectd:
         self._process.terminate()
         return self._process.wait(limit_s)
 
+    def ended(self, limit_s: float = _LIMIT_S) -> int:
+        """Wait until it has ended of itself; its exit status."""
+        assert self._process is not None
+        return self._process.wait(limit_s)
+
     def says(self, text: str, times: int = 1) -> str:
         """Wait until it has said this so many times; what it has said by then."""
         eventually(lambda: self.log.count(text) >= times, _LIMIT_S, f"collectd says {text!r}")

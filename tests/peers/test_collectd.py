@@ -262,6 +262,19 @@ def test_a_restart_goes_on_under_the_same_names(tree: KernelTree, tmp_path: Path
     assert collectd.errors == []
 
 
+def test_a_hangup_ends_collectd_at_once_and_a_start_goes_on(tree: KernelTree, tmp_path: Path) -> None:
+    """It has no reload (docs/collectd.md): whoever sends SIGHUP has to start it again."""
+    with Collectd(tmp_path / "collectd", tree.environment, interval=0.2) as collectd:
+        before = len(collectd.rows(f"{BOX}/memory-used", lambda rows: len(rows) >= 2))
+        names = collectd.names()
+        collectd.signal(signal.SIGHUP)
+        assert collectd.ended() == -signal.SIGHUP
+        collectd.start()
+        collectd.rows(f"{BOX}/memory-used", lambda rows: len(rows) >= before + 2)
+        eventually(lambda: collectd.names() >= names, 20, "every value is there again")
+        assert collectd.stop() == 0
+
+
 def test_a_flush_disturbs_nothing(tree: KernelTree, tmp_path: Path) -> None:
     with Collectd(tmp_path / "collectd", tree.environment, interval=0.2) as collectd:
         before = len(collectd.rows(f"{BOX}/memory-used"))
