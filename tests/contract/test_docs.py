@@ -4,12 +4,13 @@ import re
 import subprocess
 import sys
 import tomllib
+import types
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from cgotel import plugins
+from cgotel import plugins, testing
 from cgotel.assemble import assemble
 from cgotel.cli import COMMANDS
 from cgotel.kernel.roots import Roots
@@ -62,3 +63,23 @@ def test_the_library_example_says_what_it_cannot_find():
     )
     assert done.returncode == 1
     assert done.stderr.strip() == "no cgroups are called 'nonesuch.service'"
+
+
+def test_the_collector_in_contributing_runs_as_it_stands():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    [source] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    module = types.ModuleType("cpu_time")
+    exec(compile(source, "CONTRIBUTING.md", "exec"), vars(module))
+    [kind] = module.cgotel_collectors()
+    before = _cpu_ticks()
+    [reading] = testing.sweep(kind(kind.Config(), Roots.discover()))
+    after = _cpu_ticks()
+    assert reading.entity.kind == "host"
+    for mode, least, most in zip(module.MODES, before, after, strict=False):
+        seconds = reading.metric("system.cpu.time", cpu_mode=mode)
+        if mode != "iowait":  # which may fall: proc_stat(5)
+            assert least / 100 <= seconds <= most / 100
+
+
+def _cpu_ticks():
+    return [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
