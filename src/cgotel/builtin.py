@@ -10,5 +10,6 @@ MODULES = (
     "cgotel.restarts",
     "cgotel.runtimes.containerd",
     "cgotel.runtimes.systemd",
+    "cgotel.watchers.cgroup_events",
     "cgotel.watchers.signals",
 )
