@@ -11,7 +11,7 @@ import queue
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 
 import msgspec
 
@@ -55,6 +55,7 @@ INSTRUMENTS = {
 }
 _MOST_WAITING = 100_000
 _IDLE_S = 1.0
+_THE_END = 1 << 63
 _MOST_COUNTED = 10_000
 _NO_LOOK_BACK = ("signals", "processes", "cgroup_events")
 WITNESSES = ("kernel_log", "signals", "processes", "cgroup_events")
@@ -151,6 +152,7 @@ class Inquiry:
             self.dropped += 1
 
     def _run(self) -> None:
+        self._attempt(self._take_up)
         while True:
             try:
                 if not self._turn():
@@ -159,20 +161,34 @@ class Inquiry:
                 self._faults.note(error)
 
     def _turn(self) -> bool:
-        """Take what was heard, judge what is due; False at the end."""
+        """Take what was heard, judge what is due; False at the end, when all is due."""
         going = True
         for piece in self._batch():
             if piece is None:
                 going = False
             else:
-                self._hear(piece)
-        now_ns = self._clock.now()
-        for settled in self._timeline.due(now_ns, self.silent()):
-            if isinstance(settled, Restart):
-                self._restarted(settled)
-            else:
-                self._ended(settled)
+                self._attempt(partial(self._hear, piece))
+        silent = self.silent()
+        for case in self._timeline.opened(silent):
+            self._incidents.open(case)
+        now_ns = self._clock.now() if going else _THE_END
+        for settled in self._timeline.due(now_ns, silent):
+            self._attempt(partial(self._judge, settled))
         return going
+
+    def _take_up(self) -> None:
+        """The exits that an earlier life had heard of and could not judge any more."""
+        for case in self._incidents.opened():
+            for piece in case.evidence:
+                self._timeline.hear(piece, self._clock.now())
+            self._timeline.reopen(case.exit, self._clock.now())
+
+    def _attempt(self, act: Callable[[], None]) -> None:
+        """What one piece of evidence, or one exit, brings about costs no other."""
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 - hostile evidence, and a plugin's rules
+            self._faults.note(error)
 
     def _batch(self) -> list[Evidence | None]:
         """What was heard since; waits for something, or until an exit has settled."""
@@ -197,6 +213,12 @@ class Inquiry:
             self._tell(oom_kill_event(piece, self._wall(), self._clock.to_wall))
         elif isinstance(piece, GpuXid):
             self._tell(xid_event(piece, self._wall(), self._clock.to_wall))
+
+    def _judge(self, settled: Case | Restart) -> None:
+        if isinstance(settled, Restart):
+            self._restarted(settled)
+        else:
+            self._ended(settled)
 
     def _ended(self, case: Case) -> None:
         case = self._surrounded(case)

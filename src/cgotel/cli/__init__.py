@@ -17,7 +17,18 @@ import click
 from cgotel import __version__
 from cgotel.cli.streams import place_of, reopen_missing, settle
 
-COMMANDS = ("agent", "collectd-config", "config", "doctor", "plugins", "snapshot", "telegraf")
+COMMANDS = (
+    "agent",
+    "classify",
+    "collectd-config",
+    "config",
+    "doctor",
+    "explain",
+    "incidents",
+    "plugins",
+    "snapshot",
+    "telegraf",
+)
 
 FAILURE_STATUS = 1
 INTERRUPTED_STATUS = 128 + signal.SIGINT

@@ -57,6 +57,7 @@ class Timeline:
         self._last: OrderedDict[tuple[str, str], Case] = OrderedDict()
         self._emptied: OrderedDict[str, tuple[int, CgroupEmptied]] = OrderedDict()
         self._restarts: list[Restart] = []
+        self._opened: list[Exit] = []
         self._number = 0
 
     def hear(self, piece: AnyEvidence, now_ns: int) -> None:
@@ -91,6 +92,16 @@ class Timeline:
             kept = tuple(p for p in earlier.case.evidence if id(p) not in known)
             yield Restart(msgspec.structs.replace(again, evidence=kept + again.evidence), earlier.started)
         self._shelf.expire(now_ns)
+
+    def opened(self, silent: Mapping[str, str]) -> Iterator[Case]:
+        """The exits heard of since the last call, each with the evidence so far: for safekeeping."""
+        while self._opened:
+            yield self._case(self._opened.pop(0), silent)
+
+    def reopen(self, exit_: Exit, now_ns: int) -> None:
+        """An exit that was heard of in an earlier life and never judged; unless it was told again."""
+        if exit_.uid not in self._told and all(p.exit.uid != exit_.uid for p in self._pending):
+            self._open(exit_, now_ns + self._settle_ns)
 
     def next_due_ns(self) -> int | None:
         """When `due` has something to give, if nothing else is heard; None if it has not."""
@@ -135,8 +146,12 @@ class Timeline:
                 pending.exit = exit_
                 return
         if exit_.uid not in self._told:
-            self._number += 1
-            heapq.heappush(self._pending, _Pending(now_ns + self._settle_ns, self._number, exit_))
+            self._open(exit_, now_ns + self._settle_ns)
+
+    def _open(self, exit_: Exit, due_ns: int) -> None:
+        self._number += 1
+        heapq.heappush(self._pending, _Pending(due_ns, self._number, exit_))
+        self._opened.append(exit_)
 
     def _case(self, exit_: Exit, silent: Mapping[str, str]) -> Case:
         evidence = tuple(self._shelf.about(exit_.workload))
@@ -159,9 +174,8 @@ class Timeline:
                 continue  # what ended lived below: it has its own exit
             if _unspoken_for(path, silent) and not self._covered(path, piece.time_ns):
                 exit_ = self._plain_exit(path, piece)
-                if exit_ is not None and exit_.uid not in self._told:
-                    self._number += 1
-                    heapq.heappush(self._pending, _Pending(now_ns, self._number, exit_))
+                if exit_.uid not in self._told:
+                    self._open(exit_, now_ns)
 
     def _covered(self, path: str, time_ns: int) -> bool:
         """Whether an exit of this cgroup, or of one around or in it, was told just now."""
@@ -172,7 +186,7 @@ class Timeline:
             for e in ends[: len(self._pending) + 1000]
         )
 
-    def _plain_exit(self, path: str, piece: CgroupEmptied) -> Exit | None:
+    def _plain_exit(self, path: str, piece: CgroupEmptied) -> Exit:
         workload = Workload(runtime="cgroup", id=path, name=_title(path), cgroup=path)
         exits = [
             e for e in self._shelf.about(workload) if isinstance(e, ProcessExit) and inside(e.cgroup, path)

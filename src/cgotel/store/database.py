@@ -8,10 +8,10 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,9 @@ CREATE TABLE IF NOT EXISTS events (
     number INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, event BLOB NOT NULL
 );
 CREATE TABLE IF NOT EXISTS deliveries (
-    number INTEGER NOT NULL, output TEXT NOT NULL, PRIMARY KEY (output, number)
+    output TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (output, number)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS opened (uid TEXT PRIMARY KEY, evidence BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, content BLOB NOT NULL);
 """
 
@@ -63,8 +64,9 @@ class Database:
         self.faults = 0
         self._told = ""
         self._lock = threading.RLock()
-        self._held: IO[str] | None = None
+        self._held: int | None = None
         self._connection = self._opened(path)
+        self._let_go = weakref.finalize(self, _let_go, self._connection, self._held)
 
     @property
     def in_memory(self) -> bool:
@@ -94,10 +96,7 @@ class Database:
     def close(self) -> None:
         """Let go of the file. May be called twice."""
         with self._lock:
-            self._connection.close()
-            if self._held is not None:
-                self._held.close()
-                self._held = None
+            self._let_go()
 
     def _opened(self, path: Path | None) -> sqlite3.Connection:
         if path is None:
@@ -134,13 +133,19 @@ class Database:
         return connection
 
 
-def _locked(path: Path) -> IO[str]:
+def _let_go(connection: sqlite3.Connection, held: int | None) -> None:
+    connection.close()
+    if held is not None:
+        os.close(held)
+
+
+def _locked(path: Path) -> int:
     """The lock file of a database, held. Raises `BlockingIOError` where another process holds it."""
-    held = open(path.with_name(f"{path.name}.lock"), "w", encoding="ascii")  # noqa: SIM115 - held open
+    held = os.open(path.with_name(f"{path.name}.lock"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        held.close()
+        os.close(held)
         raise
     return held
 

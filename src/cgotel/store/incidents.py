@@ -28,6 +28,19 @@ class Incidents:
         self._most = most
         self._added = 0
 
+    def open(self, case: Case) -> None:
+        """Keep an end that waits for its verdict, in case that this agent does not live to draw it."""
+        row = (case.exit.uid, encode(case))
+        self._database.attempt(
+            lambda connection: connection.execute("INSERT OR REPLACE INTO opened VALUES (?, ?)", row)
+        )
+
+    def opened(self) -> list[Case]:
+        """The ends that an earlier life left without a verdict."""
+        with self._database.transaction() as connection:
+            rows = connection.execute("SELECT evidence FROM opened").fetchall()
+        return [decode(row[0]) for row in rows]
+
     def add(self, incident: Incident) -> None:
         """Keep one; told again (by its uid), the newer verdict is kept."""
         row = _row(incident)
@@ -36,6 +49,7 @@ class Incidents:
 
         def change(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR REPLACE INTO incidents VALUES (?,?,?,?,?,?,?,?,?,?)", row)
+            connection.execute("DELETE FROM opened WHERE uid = ?", (row[0],))
             if trim:
                 connection.execute(
                     "DELETE FROM incidents WHERE uid IN "

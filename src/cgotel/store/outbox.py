@@ -51,7 +51,7 @@ class Outbox:
             if added:
                 connection.executemany(
                     "INSERT INTO deliveries VALUES (?, ?)",
-                    [(cursor.lastrowid, output) for output in self._outputs],
+                    [(output, cursor.lastrowid) for output in self._outputs],
                 )
                 self._trim(connection, cursor.lastrowid or 0)
 
