@@ -15,8 +15,8 @@ PROJECT = Path("/project")  # where the guest mounts this disk
 TELEGRAF = PROJECT / "telegraf"
 
 _LAB = "tests/lab"
-_PARTS = (_LAB, "collectd", "tests/peers", "tests/unit/outputs")
-_WITH_TELEGRAF = "tests/lab/guest/test_beside_native.py"
+_PARTS = (_LAB, "benchmarks", "collectd", "examples", "tests/peers", "tests/unit/outputs")
+_WITH_TELEGRAF = ("tests/lab/guest/test_beside_native.py", "tests/lab/guest/side_by_side.py")
 
 
 def disk(kernel: Kernel, selection: Iterable[str], to: Path) -> None:
