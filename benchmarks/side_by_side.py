@@ -1,10 +1,11 @@
 """Telegraf's own ``inputs.cgroup`` and cgotel below ``inputs.execd``, on the same files in one run.
 
     python benchmarks/side_by_side.py [--real]
+    CGOTEL_LAB_KERNELS=6.12 python -m pytest tests/lab/guest/side_by_side.py -rP    # every controller
 
 CPU time of Telegraf and of the child that it starts, per sweep: collecting, parsing, serializing.
 Both read the same files of the same recorded cgroups, with what moves in life moved in between;
-with --real, of cgroups that the kernel serves.
+with --real, of cgroups that the kernel serves; with --below, of those that stand there, as in the lab.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil  # noqa: TID253 - needed whatever is measured
-from trees import Tree, move, real_trees, recorded_trees
+from trees import Tree, move, real_trees, recorded_trees, standing_tree
 
 ROOT = Path(__file__).parents[1]
 _LIMIT_S = 300
@@ -58,26 +59,37 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=15)
     parser.add_argument("--interval", type=int, default=2, help="seconds")
     parser.add_argument("--real", action="store_true", help="cgroups of this machine's kernel; needs root")
+    parser.add_argument("--below", metavar="PATH", help="the cgroups below this one, as they are")
+    parser.add_argument("--telegraf", metavar="FILE", help="its executable; built without it")
     arguments = parser.parse_args()
-    command = [sys.executable, "-m", "tests.peers.telegraf"]
-    telegraf = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    executable = arguments.telegraf or built()
     print("| cgroups | input | CPU ms per sweep | ratio | fields | lines |\n|---|---|---|---|---|---|")
+    for tree, moves in trees(arguments):
+        moved = tree if moves else None
+        costs = [
+            (contender.name, measured(executable, contender, moved, arguments.sweeps, arguments.interval))
+            for contender in (native(tree), cgotel(tree))
+        ]
+        for name, cost in costs:
+            ratio = cost.cpu_s / costs[0][1].cpu_s
+            told = f"{cost.cpu_s * 1000:.0f} | {ratio:.2f} | {cost.fields:.0f} | {cost.lines:.0f}"
+            print(f"| {len(tree.cgroups)} | {name} | {told} |", flush=True)
+
+
+def built() -> str:
+    """The path of a Telegraf, built where it is not there yet."""
+    command = [sys.executable, "-m", "tests.peers.telegraf"]
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def trees(arguments: argparse.Namespace) -> Iterator[tuple[Tree, bool]]:
+    """The cgroups to read, and whether what moves in life is to be moved in them."""
+    if arguments.below:
+        yield standing_tree(arguments.below), False
+        return
     for cgroups in arguments.cgroups:
         with (real_trees if arguments.real else recorded_trees)(cgroups, 1) as [tree]:
-            first = None
-            for contender in (native(tree), cgotel(tree)):
-                moved = None if arguments.real else tree
-                cost = measured(telegraf, contender, moved, arguments.sweeps, arguments.interval)
-                first = first or cost
-                ratio = cost.cpu_s / first.cpu_s
-                cells = (
-                    cgroups,
-                    contender.name,
-                    f"{cost.cpu_s * 1000:.0f}",
-                    f"{ratio:.2f}",
-                    f"{cost.fields:.0f}",
-                )
-                print(f"| {' | '.join(map(str, cells))} | {cost.lines:.0f} |", flush=True)
+            yield tree, not arguments.real
 
 
 def native(tree: Tree) -> Contender:

@@ -76,6 +76,13 @@ def real_trees(cgroups: int, trees: int) -> Iterator[list[Tree]]:
             Path(path).rmdir()
 
 
+def standing_tree(mount: str) -> Tree:
+    """Cgroups that stand below ``mount`` already: the files that recorded ones have, where all have them."""
+    paths = sorted(str(path) for path in Path(mount).rglob("*") if path.is_dir())
+    there = [file for file in recorded.FILES if all(os.path.exists(f"{path}/{file}") for path in paths)]
+    return Tree(mount, tuple(paths), tuple(file for file in there if _said(f"{paths[-1]}/{file}")))
+
+
 def _plan(top: str, cgroups: int, trees: int) -> dict[str, list[str]]:
     """The paths of each tree's cgroups, parents first."""
     sizes = [cgroups // trees + (index < cgroups % trees) for index in range(trees)]
@@ -103,5 +110,14 @@ def _readable(path: str) -> bool:
         with open(path, "rb") as file:
             file.read()
             return True
+    except OSError:
+        return False
+
+
+def _said(path: str) -> bool:
+    """Whether a file has something to read: an empty io.stat is what the native plugin refuses."""
+    try:
+        with open(path, "rb") as file:
+            return bool(file.read())
     except OSError:
         return False
