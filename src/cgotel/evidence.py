@@ -286,13 +286,19 @@ class UnitResult(Evidence, frozen=True, kw_only=True):
 
 
 class ProbeResult(Evidence, frozen=True, kw_only=True):
-    """One health probe. ``latency_s`` in seconds; ``failures`` in a row, this one included."""
+    """One health probe. ``latency_s`` in seconds; ``failures`` in a row, this one included.
+
+    ``probe`` is its name, and ``threshold`` the failures in a row from which on it is meant to be taken
+    for unhealthy, where they are known.
+    """
 
     workload: Workload
     ok: bool
     latency_s: float | None = None
     failures: int | None = None
     text: str = ""
+    probe: str = ""
+    threshold: int | None = None
 
 
 class UserspaceOom(Evidence, frozen=True, kw_only=True):
