@@ -54,8 +54,8 @@ class Agent:
         self._own_faults = Faults("the agent itself")
         self._faults = {output.name: Faults(f"output {output.name}") for output in outputs}
 
-    def accompany(self, inquiry: Inquiry) -> None:
-        """Sweep beside an inquiry: it sees the sweeps, and its watchers are sources like the others."""
+    def accompany(self, inquiry: Inquiry | None) -> None:
+        """Sweep beside an inquiry, if there is one: it sees the sweeps, and its watchers are sources."""
         self._inquiry = inquiry
 
     def run(self, stop: threading.Event) -> None:

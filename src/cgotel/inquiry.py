@@ -75,7 +75,7 @@ class Inquiry:
         rules: Iterable[Rule],
         clock: Clock,
         incidents: Incidents,
-        tell: Callable[[Event], None],
+        tell: Callable[[Event], object],
         settle_s: float,
     ) -> None:
         self._clock = clock
@@ -262,5 +262,5 @@ class Inquiry:
 
 @cache
 def _series(name: str, cause: str) -> Series:
-    source = f"restarts.{name.rpartition('.')[2]}.{cause}"
+    source = f"{name.rpartition('.')[2]}.{cause}"
     return INSTRUMENTS[name].series(source, attributes={"cgotel.restart.reason": cause})

@@ -37,10 +37,10 @@ def command(config_path: str | None, interval: float | None, once: bool, verbose
         ending.busy_with = lambda: agent.busy_with
         agent.follow((None,))
         sys.exit(LOSS_STATUS if agent.faults else 0)
-    investigation = Investigation(assembly, "agent", outputs)
+    investigation = Investigation(assembly, "agent", [output.name for output in outputs])
     agent = Agent(sweeper, outputs, interval or settings.interval, outbox=investigation.outbox)
     ending.busy_with = lambda: agent.busy_with
-    investigation.begin(agent)
+    agent.accompany(investigation.begin(agent.emit))
     try:
         agent.run(ending.event)
     finally:

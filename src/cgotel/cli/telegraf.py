@@ -65,9 +65,9 @@ def _sweep(
     if once:
         Agent(sweeper, [output], interval or settings.interval).follow((None,))
         return
-    investigation = Investigation(assembly, "telegraf", [output])
+    investigation = Investigation(assembly, "telegraf", [output.name])
     agent = Agent(sweeper, [output], interval or settings.interval, outbox=investigation.outbox)
-    investigation.begin(agent)
+    agent.accompany(investigation.begin(agent.emit))
     try:
         agent.follow(triggers)
     finally:

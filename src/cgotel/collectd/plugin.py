@@ -13,35 +13,23 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from cgotel.assemble import Assembly, assemble
 from cgotel.clock import now
 from cgotel.collectd.background import Background
 from cgotel.collectd.daemon import Daemon, DaemonLog, advice, missing_types
 from cgotel.collectd.options import Node, Options, parse
-from cgotel.collectd.own import OwnValues
+from cgotel.collectd.work import PLUGIN, Swept, Work
 from cgotel.config import ConfigError
-from cgotel.model import Event
 from cgotel.outputs.collectd import Entry, Mapper
-from cgotel.outputs.collectd.notifications import notification
-from cgotel.sweeper import Sweeper
+from cgotel.outputs.collectd.notifications import Notification, notification
 
-PLUGIN = "cgotel"
 STOP_TIMEOUT_S = 0.5
 
 _FIRST_HOLD_S = 0.5
 _MOST_HOLD_S = 5.0
 _HELD_SHARE = 0.5  # of the interval, waiting for a sweep
 _READ_SHARE = 0.9  # of the interval, dispatching included
-
-
-class Swept(NamedTuple):
-    """One sweep, ready to be dispatched; ``time_s`` is the same Unix time for all of it, in seconds."""
-
-    time_s: float
-    entries: list[Entry]
-    events: list[Event]
 
 
 class Plugin:
@@ -54,6 +42,7 @@ class Plugin:
         self._options = Options()
         self._configured = False
         self._off = False
+        self._work: Work | None = None
         self._background: Background[Swept] | None = None
         self._pending: deque[Entry] = deque()
         self._pending_time_s = 0.0
@@ -97,16 +86,17 @@ class Plugin:
             self._log.error("%s", advice(missing))
         for fault in assembly.registry.faults():
             self._log.error("%s", fault)
-        sweeper = Sweeper(assembly.collectors(), assembly.configuration.agent.max_series)
-        mapper = Mapper(missing)
-        own = OwnValues()
-        self._background = Background(lambda: _swept(sweeper, mapper, own), sweeper.close)
+        self._work = Work(assembly, Mapper(missing))
+        self._background = Background(self._work.sweep, self._work.close)
         self._background.start()
 
     def read(self) -> None:
         """Ask for a sweep, wait a little, dispatch what there is. Never raises."""
         try:
-            self._read()
+            try:
+                self._read()
+            finally:
+                self._notify()
         except Exception as error:  # noqa: BLE001 - collectd would ask ever more seldom
             self._log.error("%s: %s", type(error).__name__, error)
 
@@ -121,7 +111,6 @@ class Plugin:
                 return
             self._pending.extend(swept.entries)
             self._pending_time_s = swept.time_s
-            self._notify(swept.events)
         self._dispatch(began_ns + int(hold_s * 1e9 / _HELD_SHARE * _READ_SHARE))
 
     def _hold_s(self, began_ns: int) -> float:
@@ -155,18 +144,24 @@ class Plugin:
                 )
                 return
 
-    def _notify(self, events: Iterable[Event]) -> None:
-        for told in map(notification, events if self._options.notifications else ()):
-            self._collectd.Notification(
-                plugin=PLUGIN,
-                plugin_instance=told.plugin_instance,
-                type=told.type,
-                type_instance=told.type_instance,
-                message=told.message,
-                severity=told.severity,
-                time=told.time_s,
-                meta=told.meta,
-            ).dispatch()
+    def _notify(self) -> None:
+        assert self._work is not None, "read() before init()"
+        for number, event in self._work.outbox.waiting(PLUGIN):
+            if self._options.notifications:
+                self._dispatch_notification(notification(event))
+            self._work.outbox.taken(PLUGIN, number)
+
+    def _dispatch_notification(self, told: Notification) -> None:
+        self._collectd.Notification(
+            plugin=PLUGIN,
+            plugin_instance=told.plugin_instance,
+            type=told.type,
+            type_instance=told.type_instance,
+            message=told.message,
+            severity=told.severity,
+            time=told.time_s,
+            meta=told.meta,
+        ).dispatch()
 
     def _tell_late(self, busy_s: float) -> None:
         self._tell(
@@ -209,9 +204,3 @@ def _config_faults(options: Options) -> Iterator[str]:
         _assembled(options)
     except ConfigError as error:
         yield f"option Config: {error}" if options.config else str(error)
-
-
-def _swept(sweeper: Sweeper, mapper: Mapper, own: OwnValues) -> Swept:
-    sweep = sweeper.sweep(now())
-    entries = mapper.entries([*sweep.readings, own.reading(sweeper, sweep)])
-    return Swept(sweep.time_ns / 1e9, entries, list(sweeper.events()))

@@ -61,12 +61,18 @@ class Outbox:
 
     def waiting(self, output: str, after: int = 0, most: int = 100) -> list[Waiting]:
         """The oldest events that an output has not taken, from a number on."""
-        with self._database.transaction() as connection:
-            rows = connection.execute(
-                "SELECT number, event FROM deliveries JOIN events USING (number) "
-                "WHERE output = ? AND number > ? ORDER BY number LIMIT ?",
-                (output, after, most),
-            ).fetchall()
+        rows: list[tuple[int, bytes]] = []
+
+        def read(connection: sqlite3.Connection) -> None:
+            rows.extend(
+                connection.execute(
+                    "SELECT number, event FROM deliveries JOIN events USING (number) "
+                    "WHERE output = ? AND number > ? ORDER BY number LIMIT ?",
+                    (output, after, most),
+                )
+            )
+
+        self._database.attempt(read)
         return [*self._spilled[output], *(Waiting(number, _decoded(content)) for number, content in rows)]
 
     def taken(self, output: str, number: int) -> None:

@@ -11,6 +11,7 @@ from tests.unit.collectd.fake_collectd import FakeCollectd, node
 from cgotel.collectd import plugin as plugin_module
 from cgotel.collectd.plugin import Plugin
 from cgotel.outputs.collectd.types import OWN, STOCK, TYPES
+from cgotel.sweeper import Sweeper
 
 
 @pytest.fixture
@@ -113,13 +114,13 @@ def test_missing_types_are_told_once(started, types, told):
 
 def test_a_sweep_that_does_not_end_is_told_once_and_followed_up(started, monkeypatch):
     gate = threading.Event()
-    real = plugin_module.Sweeper.sweep
+    real = Sweeper.sweep
 
     def held(sweeper, instant):
         gate.wait()
         return real(sweeper, instant)
 
-    monkeypatch.setattr(plugin_module.Sweeper, "sweep", held)
+    monkeypatch.setattr(Sweeper, "sweep", held)
     plugin, daemon = started(node("Interval", 0.1))
     for _ in range(3):
         plugin.read()

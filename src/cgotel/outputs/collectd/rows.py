@@ -317,6 +317,11 @@ _AGENT = {
     "cgotel.source.status": Row("gauge", "source-{cgotel.source.name}-{cgotel.source.state}"),
 }
 
+_ENDS = {
+    "cgotel.container.exits": Row("derive", "exits-{cgotel.restart.reason}"),
+    "cgotel.container.restarts": Row("derive", "restarts-{cgotel.restart.reason}"),
+}
+
 ROWS: Mapping[str, Row] = MappingProxyType(
     _CPU
     | _MEMORY
@@ -328,6 +333,7 @@ ROWS: Mapping[str, Row] = MappingProxyType(
     | _HOST_TASKS
     | _pressures("system.{}.linux.pressure")
     | _AGENT
+    | _ENDS
 )
 
 WORDS: Mapping[str, str] = MappingProxyType(
