@@ -29,7 +29,7 @@ def command(config_path: str | None, file: IO[bytes], as_json: bool) -> None:
     What `cgotel incidents --json` printed can be judged again: by newer rules, or with evidence added.
     """
     rules = assembled(config_path).registry.rules
-    for number, case in enumerate(_cases(file.name, file.read())):
+    for number, case in enumerate(_cases(getattr(file, "name", "<stdin>"), file.read())):
         verdict = classify(case, rules)
         if as_json:
             say(Incident(case, verdict))
