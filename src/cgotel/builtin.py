@@ -9,7 +9,11 @@ MODULES = (
     "cgotel.outputs.otlp",
     "cgotel.restarts",
     "cgotel.runtimes.containerd",
+    "cgotel.runtimes.docker",
+    "cgotel.runtimes.podman",
     "cgotel.runtimes.systemd",
     "cgotel.watchers.cgroup_events",
+    "cgotel.watchers.kernel_log",
+    "cgotel.watchers.probes",
     "cgotel.watchers.signals",
 )
