@@ -122,15 +122,15 @@ class CgroupEvents(Watcher):
             self._save(self.timeline.now())
 
     def sources(self) -> Iterator[SourceStatus]:
-        if self._members is None or self._hearing is None:
+        members, hearing = self._members, self._hearing
+        if members is None or hearing is None:
             return
-        members = list(self._members)
-        yield self._hearing.status(
-            f"{self.name}.notifications", len(self._members.polled), len(members), self._poll_ns / _SECOND
-        )
+        all_of_them = list(members)
+        interval_s = self._poll_ns / _SECOND
+        yield hearing.status(f"{self.name}.notifications", len(members.polled), len(all_of_them), interval_s)
         for file in (MEMORY, PIDS):
-            yield self._status_of(file, members)
-        if unopened := dict(self._members.tree.unopened):
+            yield self._status_of(file, all_of_them)
+        if unopened := dict(members.tree.unopened):
             path, error = next(iter(unopened.items()))
             reason = f"{error.strerror}: {len(unopened)} could not be opened, {path!a} among them"
             yield SourceStatus(f"{self.name}.cgroups", state_of(error), reason)
