@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from cgotel.clock import now
 from cgotel.contract import Report, SourceStatus, State, Stop, Unavailable, Watcher
@@ -89,7 +90,7 @@ class _Post:
             self._turn(SourceStatus(self.watcher.name, State.OK))
             self.watcher.watch(self._report, self._stop)
         except Unavailable as unavailable:
-            self._turn(unavailable.status)
+            self._turn(replace(unavailable.status, name=self.watcher.name))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             self.faults.note(error)
             self._turn(SourceStatus(self.watcher.name, State.FAILED, f"{type(error).__name__}: {error}"))

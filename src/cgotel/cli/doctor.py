@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ def command(config_path: str | None, form: str) -> None:
     Exit status 1 if something that matters is lost, 0 if nothing is.
     """
     log_to_stderr(verbose=False)
+    logging.getLogger("cgotel.watching").setLevel(logging.WARNING)  # what it says is among the findings
     claimed = claim_standard_output() if form == "json" else None
     findings = examine(gather(assembled(config_path)))
     if form == "json":

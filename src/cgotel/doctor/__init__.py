@@ -14,6 +14,7 @@ from cgotel.doctor import (
     pressure,
     sources,
     swap,
+    witnesses,
 )
 from cgotel.doctor.facts import Facts
 from cgotel.doctor.finding import Finding, Level
@@ -27,6 +28,7 @@ _CHECKS = (
     pressure,
     permissions,
     sources,
+    witnesses,
     memory,
     swap,
     descriptors,

@@ -68,6 +68,7 @@ class Facts:
     descriptors: Descriptors = Descriptors(None, 0, 0)
     collectors: Sequence[SourceStatus] = ()
     sources: Sequence[SourceStatus] = ()
+    witnesses: Sequence[SourceStatus] = ()
     readings: Sequence[Reading] = ()
     faults: Mapping[str, str] = field(default_factory=dict)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from cgotel.assemble import Assembly
 from cgotel.clock import now
-from cgotel.contract import SourceStatus, State
+from cgotel.contract import SourceStatus, State, Timeline
 from cgotel.doctor.facts import Cgroup, Descriptors, Facts, Hierarchy
 from cgotel.kernel import procfs, zram
 from cgotel.kernel.cgroupfs import CgroupDirectory, CgroupTree
@@ -16,6 +16,7 @@ from cgotel.kernel.files import read_once
 from cgotel.kernel.source import state_of
 from cgotel.model import Sweep
 from cgotel.sweeper import Sweeper
+from cgotel.watching import Watching
 
 # names that a controller has on cgroup v1
 _OF_V1 = {"blkio": "io"}
@@ -41,6 +42,7 @@ def gather(assembly: Assembly) -> Facts:
         descriptors=Descriptors(_hard_limit(), len(cgroups), _kept(assembly, len(cgroups) * len(files))),
         collectors=collectors,
         sources=sources,
+        witnesses=_witnesses(assembly),
         readings=sweep.readings,
         faults={plugin.name: plugin.fault for plugin in assembly.registry.plugins if plugin.failed},
     )
@@ -56,6 +58,17 @@ def _swept(assembly: Assembly) -> tuple[Sweep, list[SourceStatus], list[SourceSt
         return sweep, collectors, [status for status in sweeper.sources() if status.name not in names]
     finally:
         sweeper.close()
+
+
+def _witnesses(assembly: Assembly) -> list[SourceStatus]:
+    """The state of each watcher, after it was given a moment to begin."""
+    if not assembly.configuration.restarts.enabled:
+        return []
+    watching = Watching(assembly.watchers(Timeline()), lambda evidence: None)
+    watching.start()
+    statuses = list(watching.sources())
+    watching.close()
+    return statuses
 
 
 def _of_collector(status: SourceStatus, faults: int) -> SourceStatus:

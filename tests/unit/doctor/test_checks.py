@@ -19,6 +19,7 @@ from cgotel.doctor import (
     pressure,
     sources,
     swap,
+    witnesses,
 )
 from cgotel.doctor.facts import CONTROLLERS, Cgroup, Descriptors, Hierarchy
 from cgotel.kernel.procfs import Swap
@@ -227,3 +228,15 @@ def test_a_namespace_of_its_own():
 def test_a_plugin_that_failed():
     found = only(plugins, facts(faults={"gpu": "ImportError: no gpu"}))
     assert (found.level, found.text) == (Level.LOST, "gpu could not be loaded: ImportError: no gpu")
+
+
+def test_a_witness_that_is_denied_is_a_risk_with_its_remedy_and_one_that_is_not_there_a_note():
+    denied = SourceStatus("signals", State.DENIED, "tracefs is root's", "run as root")
+    absent = SourceStatus("docker", State.ABSENT, "no socket")
+    well = SourceStatus("kernel_log", State.OK)
+    found = list(witnesses.check(facts(witnesses=(denied, absent, well))))
+    assert [(f.level, f.text, f.remedy) for f in found] == [
+        (Level.RISK, "signals: tracefs is root's", "run as root"),
+        (Level.NOTE, "docker: no socket", ""),
+        (Level.OK, "heard when something ends: kernel_log", ""),
+    ]
