@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lab import kernels
+from tests.lab import kernels, matrix
 from tests.lab.host import ROOT, LabError
 from tests.lab.project import PROJECT
 from tests.lab.vm import Guest
@@ -61,6 +61,7 @@ class HostSide:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._runs: dict[str, KernelRun] = {}
+        self._cells: list[matrix.Cell] = []
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -77,6 +78,9 @@ class HostSide:
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for report in self._reports(item):
+            self._cells += [
+                matrix.Cell(*said) for name, said in report.user_properties if name == matrix.PROPERTY
+            ]
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
@@ -84,6 +88,8 @@ class HostSide:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for run in self._runs.values():
             terminalreporter.write_line(f"lab: {run}")
+        for line in matrix.lines(self._cells):
+            terminalreporter.write_line(line)
 
     def pytest_unconfigure(self) -> None:
         for run in self._runs.values():
