@@ -112,8 +112,10 @@ class Document:
             return msgspec.convert(values, kind)
         except msgspec.ValidationError as error:
             message, _, place = str(error).partition(" - at `$")
-            key = place.rstrip("`").partition("[")[0] or _at_fault(values, kind)
-            raise self.error(name + key, _in_words(message)) from None
+            key, _, inside = place.rstrip("`").partition("[")
+            within = inside.partition("].")[2]  # the key of a table in an array of tables
+            message = f"{within}: {_in_words(message)}" if within else _in_words(message)
+            raise self.error(name + (key or _at_fault(values, kind)), message) from None
 
     def check_keys(self, table: str, values: Mapping[str, Any], allowed: list[str]) -> None:
         """Raise `ConfigError` for the first key of a table that is not among ``allowed``."""
