@@ -190,9 +190,10 @@ class CgroupEvents(Watcher):
         members, _ = self._started()
         now = self.timeline.now()
         if (known := parent.directory.children.get(name)) is not None:
-            if (member := members.of(known)) is not None and member.alive:
+            member = members.of(known)
+            if member is not None and member.alive:
                 return
-            self._end(members.tree.drop(parent.directory, name), report)
+            self._end(members.tree.drop(parent.directory, name), report, still_to_come=member)
         if (child := members.tree.add(parent.directory, name)) is not None:
             for member in members.admit(child, now, made, now):
                 if member.unsaid:
@@ -210,13 +211,14 @@ class CgroupEvents(Watcher):
                 CgroupEmptied(source=SOURCE, time_ns=now, uncertainty_ns=LAG_NS, cgroup=path, removed=True)
             )
 
-    def _end(self, gone: list[CgroupDirectory], report: Report) -> None:
-        """Cgroups are gone: tell the last that is known of them."""
+    def _end(self, gone: list[CgroupDirectory], report: Report, still_to_come: Member | None = None) -> None:
+        """Cgroups are gone: tell the last that is known of them; of one the notice is still to come."""
         members, _ = self._started()
         for member in members.forget(gone):
             for piece in self._words.rises(member, final=True):
                 report(piece)
-            report(self._words.removed(member, self.timeline.now()))
+            if member is not still_to_come:
+                report(self._words.removed(member, self.timeline.now()))
 
     def _touch(self, member: Member, state_changed: bool, report: Report) -> None:
         """There is something to read: now, as all may be gone soon where the last process ended.

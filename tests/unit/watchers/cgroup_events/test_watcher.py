@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 import time
 from collections import Counter
@@ -102,6 +103,38 @@ def test_a_thousand_that_live_for_no_time_are_all_told_and_nothing_is_kept(cgrou
         assert len(open_descriptors() - before) < 8
     assert Counter(e.cgroup for e in heard.all(CgroupEmptied)) == {f"/n{n}": 1 for n in range(1000)}
     assert open_descriptors() <= before
+
+
+def test_in_any_order_each_end_is_told_once_and_what_is_left_is_known(cgroup: Path) -> None:
+    removed: Counter[str] = Counter()
+
+    def churn(seed: int) -> None:
+        pick = random.Random(seed)
+        top = cgroup / f"t{seed}"
+        for _ in range(150):
+            inner = top / pick.choice("ab") / "inner"
+            inner.mkdir(parents=True, exist_ok=True)
+            for path in (inner, *inner.parents[:2]):
+                if pick.random() < 0.7 and not any(entry.is_dir() for entry in path.iterdir()):
+                    path.rmdir()
+                    removed[f"/{path.relative_to(cgroup)}"] += 1
+
+    with watched(watcher := of_cgroup(cgroup)) as heard:
+        threads = [threading.Thread(target=churn, args=(seed,)) for seed in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        (cgroup / "end").mkdir()
+        (cgroup / "end").rmdir()
+        heard.first(CgroupEmptied, lambda e: e.cgroup == "/end")
+        left = {f"/{folder.relative_to(cgroup)}" for folder in cgroup.rglob("*") if folder.is_dir()}
+        assert {member.path for member in watcher._members} == {"/", *left}
+    told_removed = Counter(e.cgroup for e in heard.all(CgroupEmptied) if e.cgroup != "/end")
+    assert told_removed.keys() <= removed.keys()
+    assert all(told_removed[path] <= count for path, count in removed.items())
+    for seed in range(3):  # of those below one that was gone itself before it was looked into nobody hears
+        assert told_removed[f"/t{seed}"] == removed[f"/t{seed}"]
 
 
 def test_a_namesake_is_another_cgroup(cgroup: Path) -> None:
