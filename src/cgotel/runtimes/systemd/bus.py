@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,7 +27,8 @@ CONNECT_S = 5.0
 ANSWER_S = 10.0
 
 _SOCKET = "/run/dbus/system_bus_socket"
-_MOST_PENDING = 4096
+_AT_ONCE = 64  # the bus ends a connection with too many unanswered calls, and PID 1 has other work
+_MOST_PENDING = 65536
 
 
 def address(roots: Roots, environ: Mapping[str, str] = os.environ) -> str:
@@ -47,6 +49,7 @@ class Bus:
         self._on_signal = on_signal
         self._bus: MessageBus | None = None
         self._waiting: dict[int, Handler] = {}
+        self._later: deque[tuple[Message, Handler]] = deque()
         self._failure: Exception | None = None
         self._ended: asyncio.Task[Exception | None] | None = None
 
@@ -76,19 +79,19 @@ class Bus:
     ) -> None:
         """Call a method; ``then`` gets the answer, be it an error, in its place among the signals.
 
-        Nothing comes where the connection is lost first.
+        Nothing comes where the connection is lost first. Only so many calls are under way at a time.
         """
         from dbus_fast import Message
 
         assert self._bus is not None
-        if len(self._waiting) >= _MOST_PENDING:
-            raise OverflowError(f"{_MOST_PENDING} calls on the bus wait for an answer")
+        if len(self._later) >= _MOST_PENDING:
+            raise OverflowError(f"{_MOST_PENDING} calls wait for their turn on the bus")
         message = Message(
             destination=to, path=path, interface=interface, member=member,
             signature=signature, body=list(body), serial=self._bus.next_serial(),
         )  # fmt: skip
-        self._waiting[message.serial] = then
-        self._bus.send(message).add_done_callback(_heed)
+        self._later.append((message, then))
+        self._send()
 
     async def ask(
         self, to: str, path: str, interface: str, member: str, signature: str = "", *body: Any
@@ -129,6 +132,7 @@ class Bus:
             await asyncio.wait({self._ended}, timeout=CONNECT_S)
         self._bus = None
         self._waiting.clear()
+        self._later.clear()
 
     async def _wait_for_end(self, bus: MessageBus) -> Exception | None:
         try:
@@ -136,6 +140,12 @@ class Bus:
         except Exception as error:  # noqa: BLE001 - whatever ended it
             return self._failure or error
         return self._failure
+
+    def _send(self) -> None:
+        while self._later and len(self._waiting) < _AT_ONCE and self._bus is not None:
+            message, then = self._later.popleft()
+            self._waiting[message.serial] = then
+            self._bus.send(message).add_done_callback(_heed)
 
     def _handle(self, message: Message) -> bool:
         """Take one message, in the order of their coming. True: nobody else need look at it."""
@@ -149,6 +159,7 @@ class Bus:
                 if then is None:
                     return False
                 then(message)
+                self._send()
             else:
                 return False
         except Exception as error:  # noqa: BLE001 - the library would only log it

@@ -127,8 +127,9 @@ class Listener:
             self._write_mark()
 
     async def _catch_up(self, bus: Bus, report: Report) -> None:
-        self._caught_up = False
         mark = self._read_mark()
+        self._caught_up = mark is None  # nothing older is to be told
+        self._write_mark()
         since_ns = self._tell_gap(report, mark)
         self._written.start("" if mark is None else mark.cursor, None if mark is None else mark.wall_ns)
         await self._units.begin(bus, report, since_ns)
