@@ -82,6 +82,7 @@ class Collectd:
     """Starts with its ``with`` block. ``options`` are the lines within ``<Module cgotel_collectd>``.
 
     Without ``writes`` nothing is written of the values, so that only what they cost by themselves is left.
+    ``more`` is any other configuration.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Collectd:
         paths: Iterable[str] | None = None,
         block: bool = True,
         writes: bool = True,
+        more: str = "",
     ) -> None:
         self._folder = folder
         folder.mkdir(exist_ok=True)
@@ -124,6 +126,7 @@ class Collectd:
             "<Plugin python>",
             *python,
             "</Plugin>",
+            more,
         ]
         self._file = folder / "collectd.conf"
         self._file.write_text("\n".join(lines) + "\n")
