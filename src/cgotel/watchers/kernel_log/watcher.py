@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -27,6 +28,7 @@ from cgotel.watchers.kernel_log.position import Position, decode, encode
 from cgotel.watchers.kernel_log.reader import Reader
 from cgotel.watchers.kernel_log.stamps import Stamps
 
+_DEVICE = "/dev/kmsg"
 _SETTLE_S = 0.05  # how long the next record of an unfinished report is waited for
 _SAVE_NS = 30 * SECOND
 _TURN = 256  # records between two looks at the request to stop
@@ -62,6 +64,8 @@ class KernelLog(Watcher):
         """Open the log. Raises `Unavailable` where it is missing, masked or not for us."""
         self._log = self._opened()
         self._boot = _boot_id(self.roots)
+        if not self.config.history and decode(self.bookmark.read()) is None:
+            self._told = _last_sequence(self._log)
 
     def watch(self, report: Report, stop: Stop) -> None:
         """Tell what the ring still holds and was not told yet, then what comes."""
@@ -87,7 +91,8 @@ class KernelLog(Watcher):
             self._log = None
 
     def _opened(self) -> Kmsg:
-        path = self._path()
+        found = self._paths()
+        path = next(filter(os.path.exists, found), found[0])
         try:
             return Kmsg.open(path)
         except NotTheLog as error:
@@ -98,10 +103,13 @@ class KernelLog(Watcher):
             reason = f"{path}: {error.strerror}"
             raise Unavailable(SourceStatus(NAME, state, reason, self._remedy(state))) from error
 
-    def _path(self) -> str:
-        """The device beside /proc: with HOST_ROOT or HOST_PROC set, that of the host's tree."""
-        root = self.roots.proc.rstrip("/").removesuffix("/proc")
-        return f"{root}/dev/kmsg"
+    def _paths(self) -> list[str]:
+        """Where the device may be: beside the host's /proc, else where a container has its own devices.
+
+        The log is not namespaced: every node of it is the host's.
+        """
+        root, proc, _ = self.roots.proc.rstrip("/").rpartition("/proc")
+        return [f"{root}{_DEVICE}", _DEVICE] if proc and root else [_DEVICE]
 
     def _remedy(self, state: State) -> str:
         if state is State.ABSENT:
@@ -126,7 +134,6 @@ class KernelLog(Watcher):
             stamps.woke(_last_wake_us(log))
         known = decode(self.bookmark.read())
         if known is None:
-            self._told = -1 if self.config.history else _last_sequence(log)
             return Reader(stamps)
         if known.boot != self._boot:
             self._told = -1

@@ -5,6 +5,8 @@ from tests.unit.watchers.kernel_log import reports
 from tests.unit.watchers.kernel_log.told import BOOTED_NS, record, records, stamps, told
 
 from cgotel.evidence import Gap, OomKill
+from cgotel.watchers.kernel_log.line import Line
+from cgotel.watchers.kernel_log.oom import OomReports
 from cgotel.watchers.kernel_log.reader import Reader
 
 SIZES = "total-vm:9kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:40kB oom_score_adj:0"
@@ -290,3 +292,13 @@ def test_a_kill_that_is_held_comes_out_when_nothing_follows() -> None:
     [(sequence, kill)] = reader.flush()
     assert (sequence, kill.pid) == (0, 6)
     assert not reader
+
+
+def test_summaries_without_end_are_not_all_kept() -> None:
+    reports_ = OomReports()
+    for pid in range(1000):
+        for number, line in enumerate(header(pid).splitlines()):
+            assert list(reports_.feed(Line(2 * pid + number, pid, 0, line))) == []
+    assert len(reports_._reports) <= 64
+    [told_] = reports_.feed(Line(2000, 1000, 0, killed(999).strip()))
+    assert told_.evidence.cgroup == "/a/b"

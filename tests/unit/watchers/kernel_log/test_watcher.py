@@ -4,6 +4,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
@@ -17,7 +18,7 @@ from cgotel.evidence import Gap, HostState, OomKill
 from cgotel.kernel.kmsg import Kmsg
 from cgotel.kernel.roots import Roots
 from cgotel.testing import Heard, tree, watched
-from cgotel.watchers.kernel_log import KernelLog, KernelLogConfig, cgotel_watchers
+from cgotel.watchers.kernel_log import KernelLog, KernelLogConfig, cgotel_watchers, watcher
 from cgotel.watchers.kernel_log.position import decode
 
 BOOT = "0d4f6a0c-7b3c-4bb6-8f0e-0123456789ab"
@@ -142,30 +143,45 @@ def test_torn_and_foreign_records_are_passed_over(log: Log) -> None:
 
 
 def test_a_log_that_ends_is_an_error_and_not_silence(log: Log) -> None:
-    watcher, heard = log.watcher(), Heard()
-    watcher.start()
+    ended, heard = log.watcher(), Heard()
+    ended.start()
     log.print(KILL.format(5))
     os.close(log.fd)
     log.fd = os.open("/dev/null", os.O_RDONLY)
     with pytest.raises(OSError, match="ended"):
-        watcher.watch(heard.report, Stop())
-    watcher.close()
-    watcher.close()
+        ended.watch(heard.report, Stop())
+    ended.close()
+    ended.close()
+
+
+@contextmanager
+def no_device_of_our_own() -> Iterator[None]:
+    with mock.patch.object(watcher, "_DEVICE", "/dev/no-such-kmsg"):
+        yield
 
 
 def unavailable(root: Path) -> Unavailable:
-    watcher = KernelLog(KernelLogConfig(), Roots(proc=f"{root}/proc"), Timeline(), Bookmark())
+    made = KernelLog(KernelLogConfig(), Roots(proc=f"{root}/proc"), Timeline(), Bookmark())
     with pytest.raises(Unavailable) as raised:
-        watcher.start()
-    watcher.close()
+        made.start()
+    made.close()
     return raised.value
 
 
 def test_a_container_without_the_device(tmp_path: Path) -> None:
-    status = unavailable(tmp_path).status
+    with no_device_of_our_own():
+        status = unavailable(tmp_path).status
     assert (status.name, status.state) == ("kernel_log", State.ABSENT)
-    assert f"{tmp_path}/dev/kmsg" in status.reason
+    assert f"{tmp_path}/dev/no-such-kmsg" in status.reason
     assert "--device" in status.remedy
+
+
+@pytest.mark.parametrize("proc", ["/proc", "{}/proc", "{}/hostproc"])
+def test_a_tree_without_devices_leaves_those_of_the_container(tmp_path: Path, proc: str) -> None:
+    with mock.patch.object(Kmsg, "open") as opened:
+        KernelLog(KernelLogConfig(), Roots(proc=proc.format(tmp_path)), Timeline(), Bookmark()).start()
+    if os.path.exists("/dev/kmsg"):
+        opened.assert_called_once_with("/dev/kmsg")
 
 
 def test_a_masked_device(tmp_path: Path) -> None:
@@ -178,11 +194,26 @@ def test_a_masked_device(tmp_path: Path) -> None:
 
 def test_a_log_that_is_restricted(tmp_path: Path) -> None:
     tree({"proc": {"sys": {"kernel": {"dmesg_restrict": "1\n"}}}}, into=tmp_path)
-    with mock.patch.object(Kmsg, "open", side_effect=PermissionError(1, "Operation not permitted")):
+    refusal = PermissionError(1, "Operation not permitted")
+    with mock.patch.object(Kmsg, "open", side_effect=refusal):
         status = unavailable(tmp_path).status
     assert status.state is State.DENIED
     assert "CAP_SYSLOG" in status.remedy
     assert "dmesg_restrict is 1" in status.remedy
+
+
+def test_without_history_what_comes_after_the_start_is_told(log: Log) -> None:
+    log.print(KILL.format(5))
+    begun, heard, stop = log.watcher(history=False), Heard(), Stop()
+    begun.start()
+    log.print(KILL.format(6))
+    thread = threading.Thread(target=begun.watch, args=(heard.report, stop))
+    thread.start()
+    heard.first(OomKill)
+    stop.set()
+    thread.join()
+    begun.close()
+    assert pids(heard) == [6]
 
 
 class Kept(Bookmark):
