@@ -14,9 +14,9 @@ from pathlib import Path
 from tests.lab.host import ROOT
 
 
-def folder() -> Path:
-    """``.cache/lab`` of the repository, or ``lab`` below ``CGOTEL_CACHE``."""
-    path = Path(os.environ.get("CGOTEL_CACHE") or ROOT / ".cache").absolute() / "lab"
+def folder(part: str = "lab") -> Path:
+    """``.cache/lab`` of the repository, or ``lab`` below ``CGOTEL_CACHE``; so for any other part."""
+    path = Path(os.environ.get("CGOTEL_CACHE") or ROOT / ".cache").absolute() / part
     path.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -40,18 +40,19 @@ def _contents(item: str | Path) -> Iterator[tuple[str, bytes]]:
             yield str(path.relative_to(item)), path.read_bytes()
 
 
-def entry(name: str, key: str, build: Callable[[Path], object]) -> Path:
+def entry(name: str, key: str, build: Callable[[Path], object], part: str = "lab") -> Path:
     """The file or folder ``name-key``, made by ``build(path)`` where it is not there yet.
 
     It is built aside and moved into place when complete, so an entry that exists is whole; what was
     made from older inputs, or left by a build that was killed, is removed.
     """
-    wanted = folder() / f"{name}-{key}"
-    with _lock(name):
+    home = folder(part)
+    wanted = home / f"{name}-{key}"
+    with _lock(home / f".{name}.lock"):
         if not wanted.exists():
-            for leftover in (*folder().glob(f"{name}-*"), *folder().glob(f"{name}.*")):
+            for leftover in (*home.glob(f"{name}-*"), *home.glob(f"{name}.*")):
                 _remove(leftover)
-            with tempfile.TemporaryDirectory(prefix=f"{name}.", dir=folder()) as scratch:
+            with tempfile.TemporaryDirectory(prefix=f"{name}.", dir=home) as scratch:
                 build(Path(scratch, name))
                 Path(scratch, name).rename(wanted)
     return wanted
@@ -65,7 +66,7 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _lock(name: str) -> Iterator[None]:
-    with open(folder() / f".{name}.lock", "w") as lock:
+def _lock(path: Path) -> Iterator[None]:
+    with open(path, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
