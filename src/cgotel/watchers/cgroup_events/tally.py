@@ -15,15 +15,15 @@ class Tally:
     """The counters of one file: as they were told last, and as they were seen last.
 
     ``since_ns`` is the last look at which there was nothing to tell, ``first_ns`` the first at which
-    there was, ``seen_ns`` the last one of all. ``heard``: the kernel gave notice of what is to be told,
-    right after it happened.
+    there was, ``seen_ns`` the last one of all; ``told_ns`` the one up to which all is told. ``heard``:
+    the kernel gave notice of what is to be told, right after it happened.
     """
 
-    __slots__ = ("_seen", "_told", "first_ns", "heard", "seen_ns", "since_ns")
+    __slots__ = ("_seen", "_told", "first_ns", "heard", "seen_ns", "since_ns", "told_ns")
 
     def __init__(self, told: Counts, since_ns: int) -> None:
         self._told = self._seen = told
-        self.since_ns = self.seen_ns = since_ns
+        self.since_ns = self.seen_ns = self.told_ns = since_ns
         self.first_ns: int | None = None
         self.heard = True
 
@@ -54,6 +54,7 @@ class Tally:
         """
         if any(n < self._seen.get(key, 0) or n < self._told.get(key, 0) for key, n in counts.items()):
             self._told = counts
+            self.told_ns = now_ns
         changed = counts != self._seen
         self._seen = counts
         self.seen_ns = now_ns
@@ -68,6 +69,6 @@ class Tally:
     def tell(self) -> None:
         """All that was seen has been told."""
         self._told = self._seen
-        self.since_ns = self.seen_ns
+        self.since_ns = self.told_ns = self.seen_ns
         self.first_ns = None
         self.heard = True

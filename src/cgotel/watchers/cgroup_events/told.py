@@ -42,7 +42,7 @@ class Words:
                         uncertainty_ns=_uncertainty_ns(member, tally),
                         cgroup=member.path,
                         rose=rose,
-                        since_ns=tally.since_ns,
+                        since_ns=tally.since_ns if rose else tally.told_ns,
                         local=local,
                         final=final,
                     )

@@ -22,6 +22,16 @@ def test_since_is_the_last_look_that_saw_nothing_new() -> None:
     assert (tally.rose, tally.since_ns, tally.first_ns, tally.seen_ns) == ({"max": 2}, 20, 30, 40)
 
 
+def test_all_is_told_up_to_the_last_time_that_anything_was() -> None:
+    tally = Tally({"max": 3}, 10)
+    tally.see({"max": 3}, 20, heard=True)
+    assert tally.told_ns == 10
+    tally.see({"max": 4}, 30, heard=True)
+    tally.tell()
+    tally.see({"max": 4}, 40, heard=True)
+    assert tally.told_ns == 30
+
+
 def test_reclaim_alone_is_not_urgent() -> None:
     tally = Tally({"low": 0, "high": 0, "max": 0, "oom": 0}, 10)
     tally.see({"low": 1, "high": 2, "max": 3, "oom": 0}, 20, heard=True)
