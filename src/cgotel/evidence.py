@@ -72,8 +72,9 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 class OomKill(Evidence, frozen=True, kw_only=True):
     """The kernel's OOM killer ended one process (mm/oom_kill.c).
 
-    ``cgroup`` is where the victim lived (``task_memcg``), None where the log did not say;
-    ``limit_cgroup`` whose limit was hit (``oom_memcg``), None for a kill by the host's own lack.
+    ``cgroup`` is where the victim lived (``task_memcg``), or the group's where ``group`` is set and it
+    may have lived below; ``limit_cgroup`` whose limit was hit (``oom_memcg``), None for a kill by the
+    host's own lack. Both are None where the log did not say: ``constraint`` tells these two apart.
     ``pid`` and ``comm`` are the victim's, ``trigger_*`` those of the task that asked for memory.
     ``group``: ended because of ``memory.oom.group``. ``requested``: somebody asked for it by sysrq.
     Sizes are in bytes.

@@ -63,6 +63,7 @@ class Reader:
         yield from self._oom.feed(line)
         for source in (oneliners, xid):
             for evidence in source.read(line):
+                yield from self._oom.flush()
                 yield line.sequence, evidence
 
     def _missing(self, record: Record) -> Iterator[tuple[int, Evidence]]:
