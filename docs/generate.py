@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from cgotel import plugins, self_metrics
+from cgotel import inquiry, plugins, self_metrics
 from cgotel.contract import Collector
 from cgotel.kernel.roots import Roots
 from cgotel.model import Instrument
@@ -43,6 +43,7 @@ def document() -> str:
             _table(kind(kind.Config(), Roots()).instruments),
         ]
     outputs = [i for kind in registry.outputs.values() for i in kind(kind.Config()).instruments]
+    parts += ["## What ended, and why", _table(tuple(inquiry.INSTRUMENTS.values()))]
     parts += ["## The agent itself", _table((*self_metrics.INSTRUMENTS, *outputs))]
     return "\n\n".join(parts) + "\n"
 

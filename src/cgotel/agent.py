@@ -115,6 +115,9 @@ class Agent:
         told: list[Point] = []
         try:
             told += self._self_metrics.points(self._sweeper, sources, points, self._faults)
+            told += self._self_metrics.of_events(self._postman.waiting, self._postman.dropped)
+            if self._inquiry is not None:
+                told += self._self_metrics.of_inquiry(self._inquiry.faults, self._inquiry.dropped)
         except (OSError, MemoryError) as error:
             self._own_faults.note(error)
         for output in self._outputs:

@@ -112,6 +112,11 @@ class Inquiry:
         """The state of every watcher."""
         return self._watching.sources()
 
+    @property
+    def faults(self) -> dict[str, int]:
+        """How often each watcher failed in a way that nobody foresaw."""
+        return self._watching.faults
+
     def hears(self, source: str) -> bool:
         """Whether a watcher is at work."""
         return any(s.name == source and s.state is State.OK for s in self._watching.sources())
@@ -243,7 +248,7 @@ class Inquiry:
     def _surrounded(self, case: Case) -> Case:
         with self._lock:
             around = self._surroundings.around(case.exit.workload.cgroup, case.exit.ended_ns)
-        silent = case.silent | self._silent_at(case.exit.ended_ns)
+        silent = self._silent_at(case.exit.ended_ns) | case.silent
         return msgspec.structs.replace(case, evidence=(*case.evidence, *around), silent=silent)
 
     def _count(self, name: str, workload: Workload, cause: str) -> None:

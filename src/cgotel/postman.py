@@ -39,6 +39,11 @@ class Postman:
         """Events that were given up: too old, or more than an output could bear."""
         return self._outbox.dropped
 
+    @property
+    def waiting(self) -> int:
+        """Events that an output has still to take, those on their way included."""
+        return self._outbox.count()
+
     def post(self, event: Event) -> None:
         """Keep an event and offer it; one that was told before is not told again."""
         with self._lock:

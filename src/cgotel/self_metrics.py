@@ -20,6 +20,16 @@ COLLECTOR_DURATION = Instrument(
 )
 COLLECTOR_ERRORS = Instrument("cgotel.collector.errors", "counter", "{error}", "Faults of a collector")
 OUTPUT_ERRORS = Instrument("cgotel.output.errors", "counter", "{error}", "Faults of an output")
+WATCHER_ERRORS = Instrument("cgotel.watcher.errors", "counter", "{error}", "Faults of a watcher")
+EVIDENCE_DROPPED = Instrument(
+    "cgotel.evidence.dropped", "counter", "{piece}", "Evidence that came faster than it could be taken in"
+)
+EVENTS_WAITING = Instrument(
+    "cgotel.events.waiting", "updowncounter", "{event}", "Events that an output has still to take"
+)
+EVENTS_DROPPED = Instrument(
+    "cgotel.events.dropped", "counter", "{event}", "Events that waited for too long behind too many others"
+)
 SOURCE_STATUS = Instrument("cgotel.source.status", "updowncounter", "1", "The state that a source is in")
 CPU_TIME = Instrument("process.cpu.time", "counter", "s", "CPU time of the agent itself", "double")
 MEMORY_USAGE = Instrument(
@@ -33,6 +43,10 @@ INSTRUMENTS = (
     COLLECTOR_DURATION,
     COLLECTOR_ERRORS,
     OUTPUT_ERRORS,
+    WATCHER_ERRORS,
+    EVIDENCE_DROPPED,
+    EVENTS_WAITING,
+    EVENTS_DROPPED,
     SOURCE_STATUS,
     CPU_TIME,
     MEMORY_USAGE,
@@ -75,6 +89,17 @@ class SelfMetrics:
         for status in sources:
             yield self._source(status), 1
         yield from self._own_cost()
+
+    def of_events(self, waiting: int, dropped: int) -> Iterator[Point]:
+        """How events fare on their way to the outputs."""
+        yield self._plain(EVENTS_WAITING), waiting
+        yield self._plain(EVENTS_DROPPED), dropped
+
+    def of_inquiry(self, faults: Mapping[str, int], dropped: int) -> Iterator[Point]:
+        """How watchers fare."""
+        for name, count in faults.items():
+            yield self._of(WATCHER_ERRORS, "cgotel.watcher.name", name), count
+        yield self._plain(EVIDENCE_DROPPED), dropped
 
     def _own_cost(self) -> Iterator[Point]:
         with self._process.oneshot():

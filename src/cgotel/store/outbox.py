@@ -90,8 +90,13 @@ class Outbox:
 
     def count(self) -> int:
         """How many deliveries are still to be made."""
-        with self._database.transaction() as connection:
+        stored = 0
+
+        def read(connection: sqlite3.Connection) -> None:
+            nonlocal stored
             stored = int(connection.execute("SELECT count(*) FROM deliveries").fetchone()[0])
+
+        self._database.attempt(read)
         return stored + sum(map(len, self._spilled.values()))
 
     def _spill(self, event: Event) -> None:
