@@ -1,7 +1,5 @@
 """Lines in pieces: whole ones come out at once, open ones wait for their end, and not for ever."""
 
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.unit.watchers.kernel_log.told import record
 
 from cgotel.kernel.kmsg import Record
@@ -41,11 +39,10 @@ def test_an_open_line_is_given_up_after_many_others() -> None:
     assert FORK.encode() in [one.text for one in found]
 
 
-@given(st.integers(1, 200))
-def test_no_line_grows_for_ever(size: int) -> None:
+def test_no_line_grows_for_ever() -> None:
     fragments = Fragments()
     found = list(fragments.feed(piece_of("oom-kill:")))
-    for _ in range(700):
-        found += fragments.feed(piece_of("+" + "x" * size))
+    for _ in range(100):
+        found += fragments.feed(piece_of("+" + "x" * 1000))
     held = list(fragments.flush())
     assert all(len(one.text) < 66_000 for one in found + held)
