@@ -47,6 +47,7 @@ class _Known:
 
     workload: Workload
     began: int | None = None
+    began_ns: int | None = None
     ended: int | None = None
     running: bool = False
     health: bool = False
@@ -145,13 +146,14 @@ class Follower:
         # Gone already, or what is shown is a run after it.
         workload = msgspec.structs.replace(self._workload(event, container), pid=None)
         known = self._known.get(event.container) or _Known(workload, probed=self._since)
+        began_ns = self._timeline.from_wall(event.wall_ns)
         if (known.began or 0) <= event.wall_ns:
-            begun = replace(known, workload=workload, began=event.wall_ns, running=True)
+            begun = replace(known, workload=workload, began=event.wall_ns, began_ns=began_ns, running=True)
             self._known.put(event.container, begun)
         self._report(
             RunStarted(
                 source=self._runtime,
-                time_ns=self._timeline.from_wall(event.wall_ns),
+                time_ns=began_ns,
                 uncertainty_ns=told.LATE_NS,
                 cgroup=workload.cgroup,
                 workload=workload,
@@ -165,11 +167,13 @@ class Follower:
         if known and known.began is not None and known.began >= container.began:
             return
         workload = self._seen(container)
+        began_ns = self._timeline.from_wall(container.began)
         self._known.put(
             container.id,
             _Known(
                 workload,
                 container.began,
+                began_ns,
                 known.ended if known else None,
                 running=True,
                 health=container.health is not None,
@@ -179,7 +183,7 @@ class Follower:
         self._report(
             RunStarted(
                 source=self._runtime,
-                time_ns=self._timeline.from_wall(container.began),
+                time_ns=began_ns,
                 cgroup=workload.cgroup,
                 workload=workload,
                 restart_count=container.restart_count,
@@ -196,21 +200,28 @@ class Follower:
         if known and mine and container and known.ended == container.ended:
             return
         workload = self._workload(event, container)
-        began = known.began if known else None
-        if began is not None and began > event.wall_ns:  # a later run was seen before this end
-            began = None
-            workload = msgspec.structs.replace(workload, pid=None)
-        elif known is None and container is not None and container.running:
-            workload = msgspec.structs.replace(workload, pid=None)
-        if began is not None and known and known.ended is not None and began <= known.ended:
-            began = None
-        ended = told.run_ended(event, container, workload, began, self._timeline, late_ns)
+        if (known and (known.began or 0) > event.wall_ns) or (not known and container and container.running):
+            workload = msgspec.structs.replace(workload, pid=None)  # a later run's
+        began_ns = self._began_ns(event, container, known)
+        ended = told.run_ended(event, container, workload, began_ns, self._timeline, late_ns)
         self._report(ended)
         if container is not None:
             self._report(told.runtime_state(event, container, ended))
             self._probes(container)
         self._note_end(event, container if mine else None, workload)
         self._log(event, container, ended)
+
+    def _began_ns(self, event: Event, container: Container | None, known: _Known | None) -> int | None:
+        """When the run that ended began; the very stamp with which its start was told, if it was."""
+        if container and told.is_end_of(event, container) and not told.runs_again(container):
+            began = container.began
+        elif known and known.began is not None and (known.ended or 0) < known.began <= event.wall_ns:
+            began = known.began
+        else:
+            return None
+        if known and known.began == began:
+            return known.began_ns
+        return None if began is None else self._timeline.from_wall(began)
 
     def _note_end(self, event: Event, container: Container | None, workload: Workload) -> None:
         known = self._known.get(event.container) or _Known(workload, probed=self._since)

@@ -27,7 +27,7 @@ def run_ended(
     event: Event,
     container: Container | None,
     workload: Workload,
-    began: int | None,
+    began_ns: int | None,
     timeline: Timeline,
     late_ns: int = LATE_NS,
 ) -> RunEnded:
@@ -39,20 +39,18 @@ def run_ended(
             uncertainty_ns=late_ns,
             cgroup=workload.cgroup,
             workload=workload,
-            began_ns=None if began is None else timeline.from_wall(began),
+            began_ns=began_ns,
             code=event.code,
         )
     assert container.ended is not None
     again = runs_again(container)
-    if not again and container.began is not None:
-        began = container.began
     code = None if again else container.code
     return RunEnded(
         source=workload.runtime,
         time_ns=timeline.from_wall(container.ended),
         cgroup=workload.cgroup,
         workload=workload,
-        began_ns=None if began is None else timeline.from_wall(began),
+        began_ns=began_ns,
         code=code if event.code is None else event.code,
         error="" if again else container.error,
     )
