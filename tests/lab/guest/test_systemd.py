@@ -112,7 +112,7 @@ def test_kill_9(heard: Heard) -> None:
 
 
 def test_a_segfault(heard: Heard) -> None:
-    start("crash", "sh", "-c", "kill -SEGV $$")
+    start("crash", "python3", "-c", "import os; os.kill(os.getpid(), 11)")
     assert ended(heard, "crash.service").signal == 11
     assert result(heard, "crash.service").result in ("core-dump", "signal")
 
@@ -126,8 +126,9 @@ def test_a_stop_that_somebody_asked_for(heard: Heard) -> None:
 
 
 def test_a_stop_that_is_not_obeyed(heard: Heard) -> None:
-    start("deaf", "sh", "-c", "trap '' TERM; while :; do sleep 1; done", TimeoutStopSec="1")
-    started(heard, "deaf.service")
+    deaf = "trap '' TERM; touch /run/deaf; while :; do sleep 1; done"
+    start("deaf", "sh", "-c", deaf, TimeoutStopSec="1")
+    eventually(Path("/run/deaf").exists)
     systemctl("stop", "deaf.service")
     done = result(heard, "deaf.service")
     assert (ended(heard, "deaf.service").signal, done.result, done.job) == (9, "timeout", "stop")

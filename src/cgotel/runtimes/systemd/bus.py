@@ -24,7 +24,7 @@ Handler: TypeAlias = Callable[["Message"], None]
 
 BUS = "org.freedesktop.DBus"
 CONNECT_S = 5.0
-ANSWER_S = 10.0
+ANSWER_S = 60.0  # PID 1 answers nobody while it reloads, and runs all generators then
 
 _SOCKET = "/run/dbus/system_bus_socket"
 _AT_ONCE = 64  # the bus ends a connection with too many unanswered calls, and PID 1 has other work

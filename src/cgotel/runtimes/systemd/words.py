@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from collections import deque
 from collections.abc import Iterator
 
@@ -65,25 +66,43 @@ async def _tail(invocation: str) -> bytes:
         *(f"--lines={last_words.MOST_LINES}", f"_SYSTEMD_INVOCATION_ID={invocation}"),
     )
     try:
-        child = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+        child = subprocess.Popen(  # noqa: S603 - nothing in it comes from outside
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             env={**os.environ, "LC_ALL": "C"},
         )
     except OSError:
         return b""
     assert child.stdout is not None
-    tail = b""
     try:
         async with asyncio.timeout(_READ_S):
-            while chunk := await child.stdout.read(_CHUNK):
-                tail = (tail + chunk)[-last_words.MOST_BYTES :]
+            return await _end_of(child.stdout.fileno(), last_words.MOST_BYTES)
     except TimeoutError:
         return b""
     finally:
-        if not child.stdout.at_eof():
-            child.kill()
-        await child.wait()
+        child.kill()
+        child.stdout.close()
+        child.wait()
+
+
+async def _end_of(pipe: int, most: int) -> bytes:
+    """The last bytes that come through a pipe until it is closed."""
+    loop = asyncio.get_running_loop()
+    closed: asyncio.Future[None] = loop.create_future()
+    tail = b""
+
+    def read() -> None:
+        nonlocal tail
+        chunk = os.read(pipe, _CHUNK)
+        tail = (tail + chunk)[-most:]
+        if not chunk and not closed.done():
+            closed.set_result(None)
+
+    loop.add_reader(pipe, read)
+    try:
+        await closed
+    finally:
+        loop.remove_reader(pipe)
     return tail
