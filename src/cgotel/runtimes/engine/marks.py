@@ -38,6 +38,7 @@ class Marks:
     def __init__(self, bookmark: Bookmark) -> None:
         self._bookmark = bookmark
         self._lock = threading.Lock()
+        self._written = b""
         try:
             self._marks = msgspec.json.decode(bookmark.read() or b"{}", type=dict[str, Mark])
         except ValueError:  # of another version, or damaged: begin anew
@@ -51,4 +52,7 @@ class Marks:
         """Write down where they are left now."""
         with self._lock:
             self._marks[path] = mark
-            self._bookmark.write(msgspec.json.encode(self._marks))
+            content = msgspec.json.encode(self._marks)
+            if content != self._written:
+                self._bookmark.write(content)
+                self._written = content

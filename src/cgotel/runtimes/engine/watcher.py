@@ -5,13 +5,15 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cgotel.contract import Report, SourceStatus, Stop, Watcher, WatcherSettings
-from cgotel.runtimes.engine.daemon import Daemon
 from cgotel.runtimes.engine.dialect import Dialect
 from cgotel.runtimes.engine.marks import Marks
 from cgotel.runtimes.several import Several
+
+if TYPE_CHECKING:
+    from cgotel.runtimes.engine.daemon import Daemon
 
 
 class EngineSettings(WatcherSettings, frozen=True):
@@ -39,6 +41,8 @@ class EngineWatcher(Watcher):
 
     def start(self) -> None:
         """See which daemons are there."""
+        from cgotel.runtimes.engine.daemon import Daemon  # brings http.client: 4 MiB
+
         if self._daemons is None or self._marks is None:
             self._daemons, self._marks = {}, Marks(self.bookmark)
         for path in self._sockets():

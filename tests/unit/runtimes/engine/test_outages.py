@@ -249,7 +249,7 @@ def test_a_refused_socket_names_the_group(engine: Engine) -> None:
         "except Unavailable as e: print(e.status.state, e.status.remedy)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", "import cgotel.runtimes.docker\n" + program,
+        [sys.executable, "-c", "import cgotel.runtimes.docker, cgotel.runtimes.engine.daemon\n" + program,
          str(engine.path)],
         capture_output=True, check=False, text=True, timeout=60,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -298,3 +298,33 @@ def test_a_damaged_bookmark_is_begun_anew(engine: Engine, watching: Watching) ->
     with watched(watching(engine, bookmark)) as heard:
         heard.first(RunStarted)
     assert str(engine.path).encode() in (bookmark.read() or b"")
+
+
+def test_a_bookmark_is_written_when_there_is_news_only(engine: Engine, watching: Watching) -> None:
+    written = []
+
+    class Counted(Bookmark):
+        def write(self, content: bytes) -> None:
+            written.append(content)
+            super().write(content)
+
+    with watched(watching(engine, Counted())) as heard:
+        listening(engine)
+        settled(engine, heard)
+        time.sleep(2.5)  # more than twice as long as the least time between two writes
+    assert len(written) == len(set(written)) <= 3
+
+
+def test_importing_the_watchers_brings_no_http() -> None:
+    program = (
+        "import sys, cgotel.runtimes.docker, cgotel.runtimes.podman; print('http.client' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.stdout == "False\n"
