@@ -9,6 +9,7 @@ MODULES = (
     "cgotel.outputs.otlp",
     "cgotel.restarts",
     "cgotel.runtimes.containerd",
+    "cgotel.runtimes.cri",
     "cgotel.runtimes.docker",
     "cgotel.runtimes.podman",
     "cgotel.runtimes.systemd",

@@ -18,8 +18,9 @@ from cgotel.contract import (
     WatcherSettings,
 )
 from cgotel.hookspecs import hookimpl
-from cgotel.runtimes.containerd_daemon import Daemon, Shelf
+from cgotel.runtimes.containerd_daemon import Daemon
 from cgotel.runtimes.containerd_runs import SOURCE
+from cgotel.runtimes.kept import Shelf
 from cgotel.runtimes.several import Several
 
 _Path = Annotated[str, msgspec.Meta(pattern="^/")]
@@ -50,7 +51,7 @@ class ContainerdWatcher(Watcher):
         self, config: ContainerdSettings, roots: Roots, timeline: Timeline, bookmark: Bookmark
     ) -> None:
         super().__init__(config, roots, timeline, bookmark)
-        shelf = Shelf(bookmark)
+        shelf = Shelf(bookmark, SOURCE)
         self._daemons = Several([Daemon(path, roots, timeline, shelf) for path in config.sockets])
 
     def start(self) -> None:

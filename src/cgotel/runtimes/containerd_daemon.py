@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from cgotel.clock import now
-from cgotel.contract import Bookmark, Report, Roots, Stop, Timeline
+from cgotel.contract import Report, Roots, Stop, Timeline
 from cgotel.evidence import Gap
 from cgotel.runtimes import claims, containerd_names
 from cgotel.runtimes.containerd_client import Container, Containerd
 from cgotel.runtimes.containerd_runs import SOURCE, Run, Runs
 from cgotel.runtimes.grpc_socket import CallFailed, GrpcSocket, Stream
+from cgotel.runtimes.kept import Shelf
 from cgotel.runtimes.shims import Shims
 
 log = logging.getLogger(__name__)
@@ -37,29 +37,6 @@ class _Kept(msgspec.Struct, frozen=True):
     runs: list[tuple[str, str, Run]]
 
 
-class Shelf:
-    """The bookmark, with a place for each socket."""
-
-    def __init__(self, bookmark: Bookmark) -> None:
-        self._bookmark = bookmark
-        self._lock = threading.Lock()
-        self._kept: dict[str, _Kept] = {}
-        try:
-            self._kept = msgspec.json.decode(bookmark.read() or b"{}", type=dict[str, _Kept])
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            log.warning("watcher %s: what it kept cannot be read, and is begun anew", SOURCE)
-
-    def read(self, path: str) -> _Kept | None:
-        """What was kept of the containerd at a socket, None if it was never watched."""
-        return self._kept.get(path)
-
-    def write(self, path: str, kept: _Kept) -> None:
-        """Keep it."""
-        with self._lock:
-            self._kept[path] = kept
-            self._bookmark.write(msgspec.json.encode(self._kept))
-
-
 class Daemon:
     """The containerd at one socket."""
 
@@ -78,9 +55,9 @@ class Daemon:
         """Report until ``stop``. Raises `Unavailable` when containerd is lost."""
         shims = Shims(self._roots, self._timeline)
         runs = Runs(report, self._timeline, self._roots, shims, self._look, self._owner)
-        kept = self._shelf.read(self.path)
+        kept = self._shelf.read(self.path, _Kept)
         following = _Following(
-            self._containerd, runs, shims, report, self._timeline, kept.seen_ns if kept else None
+            self._containerd, runs, shims, report, self._timeline, kept.seen_ns if kept else self._wall()
         )
         if kept is not None:
             runs.remember({(namespace, name): run for namespace, name, run in kept.runs})
@@ -114,6 +91,9 @@ class Daemon:
         seen_ns = self._timeline.to_wall(self._timeline.now())
         self._shelf.write(self.path, _Kept(seen_ns, [(*place, run) for place, run in runs.running.items()]))
 
+    def _wall(self) -> int:
+        return self._timeline.to_wall(self._timeline.now())
+
 
 class _Following:
     """One subscription: events as they come, and lists of tasks for what no event told.
@@ -129,7 +109,7 @@ class _Following:
         shims: Shims,
         report: Report,
         timeline: Timeline,
-        seen_ns: int | None,
+        seen_ns: int,
     ) -> None:
         self._containerd = containerd
         self._runs = runs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from cgotel.evidence import Workload
@@ -14,8 +15,12 @@ DOCKER: Final = "moby"
 KUBERNETES: Final = "k8s.io"
 """The namespace of the CRI."""
 
+POD: Final = "io.kubernetes.pod.name"
+POD_NAMESPACE: Final = "io.kubernetes.pod.namespace"
+"""Labels that the kubelet gives every container of a pod."""
+
 _UNIQUE = re.compile(r"[0-9a-f]{64}")
-_NAMES = ("io.kubernetes.container.name", "nerdctl/name")
+_NAME = "nerdctl/name"
 _RESTARTS = "containerd.io/restart.count"
 _KIND = "io.cri-containerd.kind"
 
@@ -35,9 +40,9 @@ def workload(
     """
     container = container or Container()
     labels = container.labels
-    name = next((labels[key] for key in _NAMES if labels.get(key)), "")
-    if labels.get(_KIND) == "sandbox":
-        name = "POD"
+    name = labels.get(_NAME, "")
+    if labels.get(POD):
+        name = name_in_pod(labels, "POD" if labels.get(_KIND) == "sandbox" else "")
     return Workload(
         runtime=runtime,
         id=container_id if _UNIQUE.fullmatch(container_id) else f"{namespace}/{container_id}",
@@ -45,9 +50,15 @@ def workload(
         cgroup=(found.cgroup if found else None) or container.cgroup,
         pid=pid,
         image=container.image,
-        pod=labels.get("io.kubernetes.pod.name", ""),
-        namespace=labels.get("io.kubernetes.pod.namespace", ""),
+        pod=labels.get(POD, ""),
+        namespace=labels.get(POD_NAMESPACE, ""),
     )
+
+
+def name_in_pod(labels: Mapping[str, str], fallback: str) -> str:
+    """``NAMESPACE/POD/CONTAINER``: on one node many pods have a container of the same name."""
+    container = labels.get("io.kubernetes.container.name") or fallback
+    return "/".join(filter(None, (labels.get(POD_NAMESPACE), labels.get(POD), container)))
 
 
 def restarts(container: Container | None) -> int | None:

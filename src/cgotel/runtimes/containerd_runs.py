@@ -107,12 +107,10 @@ class Runs:
             case kind if kind in _ACTIONS:
                 self._take_action(place, event)
 
-    def compare(
-        self, tasks: Iterable[Task], seen_ns: int | None, before: Mapping[Place, Run] = NO_RUNS
-    ) -> None:
+    def compare(self, tasks: Iterable[Task], seen_ns: int, before: Mapping[Place, Run] = NO_RUNS) -> None:
         """Tell what the list of tasks says and no event did.
 
-        ``seen_ns`` is the wall time up to which somebody watched before, None if nobody did. ``before``
+        ``seen_ns`` is the wall time up to which somebody watched, or of the beginning. ``before``
         are runs of before the listing; one that is in neither has ended unseen.
         """
         listed = set()
@@ -141,7 +139,7 @@ class Runs:
         if self._knows(place, pid) or (place, pid) in self._ended:
             return
         if place in self.running:
-            self._miss(place, None)
+            self._miss(place, 0)
         found = process(pid, self._roots)
         if found is None:  # it ends at this moment: an event will say so
             return
@@ -203,13 +201,13 @@ class Runs:
         told = f"its shim had died: containerd cleaned up, and the code {event.code} is its own"
         self._act(place, event, "shim_died", told)
 
-    def _find_stopped(self, place: Place, task: Task, seen_ns: int | None) -> None:
+    def _find_stopped(self, place: Place, task: Task, seen_ns: int) -> None:
         if (place, task.pid) in self._ended:
             return
         self._ended.put((place, task.pid), None)
         run = self._run_of(place, task.pid)
         self._last.put(place, run.workload)
-        if self._knows(place, task.pid) or (seen_ns is not None and task.exited_ns > seen_ns):
+        if self._knows(place, task.pid) or task.exited_ns > seen_ns:
             self._end(place, run, task.exited_ns, task.code)
         elif self._owner(place[0]) is None:
             self._report(
@@ -222,11 +220,11 @@ class Runs:
                 )
             )
 
-    def _miss(self, place: Place, seen_ns: int | None) -> None:
+    def _miss(self, place: Place, seen_ns: int) -> None:
         """A run is not there any more, and nobody saw it end: somewhere between then and now."""
         run = self.running[place]
         now_ns = self._timeline.to_wall(self._timeline.now())
-        since_ns = max(seen_ns or 0, run.began_ns or 0) or now_ns
+        since_ns = max(seen_ns, run.began_ns or 0) or now_ns
         half_ns = max(0, now_ns - since_ns) // 2
         told = "containerd knows its task no more and was not seen ending it"
         self._end(place, run, now_ns - half_ns, None, half_ns, told)

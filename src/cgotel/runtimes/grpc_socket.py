@@ -73,13 +73,20 @@ class GrpcSocket:
             except OSError as error:  # also a path that is too long for a socket's address
                 raise self.unavailable(state_of(error), error.strerror or str(error)) from None
 
-    def call(self, method: str, request: Any, answer: Any, metadata: tuple[tuple[str, str], ...] = ()) -> Any:
+    def call(
+        self,
+        method: str,
+        request: Any,
+        answer: Any,
+        metadata: tuple[tuple[str, str], ...] = (),
+        timeout_s: float | None = None,
+    ) -> Any:
         """One call, its answer as the class ``answer``. Raises `CallFailed`."""
         import grpc
 
         stub = self._channel.unary_unary(method)
         try:
-            content = stub(request.SerializeToString(), timeout=_TIMEOUT_S, metadata=metadata)
+            content = stub(request.SerializeToString(), timeout=timeout_s or _TIMEOUT_S, metadata=metadata)
         except grpc.RpcError as error:
             raise _failed(error) from None
         return read(answer, content)

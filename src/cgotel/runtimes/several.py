@@ -39,6 +39,9 @@ class Several:
 
     def open(self) -> None:
         """Connect to each. Raises the first one's `Unavailable` where none answers."""
+        if len(self._daemons) == 1:
+            self._daemons[0].open()
+            return
         failed = [failure for daemon in self._daemons if (failure := self._try(daemon.open, daemon))]
         if len(failed) == len(self._daemons):
             raise failed[0]

@@ -27,6 +27,7 @@ state = "{folder}/state"
   address = "{folder}/containerd.sock"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{pause}"
+  restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "native"
 """

@@ -277,7 +277,7 @@ def test_the_ends_of_pods_are_told_by_the_cri_watcher_where_it_is_at_work(server
     assert told.runtime == ("cri" if at_work else "containerd")
     assert len(heard.all(RunEnded)) == (0 if at_work else 1)
     if not at_work:
-        assert (told.name, told.pod, told.namespace) == ("app", "web-0", "shop")
+        assert (told.name, told.pod, told.namespace) == ("shop/web-0/app", "web-0", "shop")
 
 
 def test_a_task_that_stands_still_is_a_witness_and_told_as_an_exit_only_once_it_was_seen(server) -> None:

@@ -4,7 +4,7 @@ import pytest
 from google.protobuf.any_pb2 import Any as RealAny
 from google.protobuf.timestamp_pb2 import Timestamp as RealTimestamp
 
-from cgotel.runtimes import containerd_api
+from cgotel.runtimes import containerd_api, cri_api
 from cgotel.runtimes.schema import ENTRY, mapping, messages, text
 
 TABLES = {
@@ -48,6 +48,6 @@ def test_one_process_may_make_the_same_messages_again() -> None:
     assert second["Less"].FromString(first["Less"](name=b"x").SerializeToString()).name == b"x"
 
 
-@pytest.mark.parametrize("api", [containerd_api])
+@pytest.mark.parametrize("api", [containerd_api, cri_api])
 def test_the_tables_of_the_real_apis_are_whole(api) -> None:
     assert messages("tests.whole", api.TABLES).keys() == api.TABLES.keys()
