@@ -9,13 +9,14 @@ from contextlib import suppress
 from cgotel.contract import Report, Roots, SourceStatus, State, Stop, Timeline, Unavailable
 from cgotel.kernel.source import state_of
 from cgotel.runtimes.engine import cgroups, messages
-from cgotel.runtimes.engine.asker import PATIENCE_S
 from cgotel.runtimes.engine.client import FAULTS, Client, Stopped
 from cgotel.runtimes.engine.dialect import Dialect
 from cgotel.runtimes.engine.follower import Follower
 from cgotel.runtimes.engine.marks import Marks
 from cgotel.runtimes.engine.messages import About, Container
 from cgotel.runtimes.engine.watch import Watch
+
+_PATIENCE_S = 30.0  # Podman asks its helpers for their versions before it tells its own
 
 
 class Daemon:
@@ -37,7 +38,7 @@ class Daemon:
         """See who is there. Raises `Unavailable`."""
         client = Client(self.path, Stop())
         try:
-            version, info = client.get("/version", PATIENCE_S), client.get("/info", PATIENCE_S)
+            version, info = client.get("/version", _PATIENCE_S), client.get("/info", _PATIENCE_S)
             self._about = messages.about(version, info)
         except FAULTS as fault:
             raise self._unavailable(fault) from fault

@@ -209,7 +209,7 @@ def test_a_hanging_daemon_does_not_keep_the_agent_from_stopping(engine: Engine, 
 def test_one_that_hangs_from_the_first_is_unavailable(
     engine: Engine, watching: Watching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cgotel.runtimes.engine.daemon.PATIENCE_S", 0.3)
+    monkeypatch.setattr("cgotel.runtimes.engine.daemon._PATIENCE_S", 0.3)
     engine.stalls.add("version")
     with pytest.raises(Unavailable) as unavailable:
         watching(engine).start()
