@@ -13,7 +13,9 @@ UNITS = "/org/freedesktop/systemd1/unit/"
 
 _LABEL = re.compile(rb"_([0-9a-f]{2})")
 _AT_REST = frozenset({"inactive", "failed"})
-_BETWEEN_RUNS = re.compile(r"auto-restart|(?:dead|failed)-before-auto-restart")  # the latter two since v254
+_BETWEEN_RUNS = re.compile(
+    r"auto-restart(?:-queued)?|(?:dead|failed)-before-auto-restart"
+)  # the latter since v254
 _NOT_A_WORKLOAD = re.compile(r"init\.scope|session-.*\.scope|.*conmon.*\.scope")
 
 EXITED, KILLED, DUMPED = 1, 2, 3  # CLD_* of waitid(2)

@@ -148,8 +148,9 @@ def test_such_a_start_may_show_the_last_runs_figures():
     assert (pieces[4].code, pieces[4].result) == (None, "resources")
 
 
-def test_a_restart_that_the_limit_forbids():
-    refused = told(UP, WAITING, FAILED)[-1]
+@pytest.mark.parametrize("last", ["auto-restart", "auto-restart-queued"])  # systemd 252, 257
+def test_a_restart_that_the_limit_forbids(last):
+    refused = told(UP, WAITING, replace(WAITING, sub=last), FAILED)[-1]
     assert (type(refused), refused.started, refused.error) == (RunEnded, False, "systemd: start-limit-hit")
 
 
