@@ -16,5 +16,6 @@ MODULES = (
     "cgotel.watchers.cgroup_events",
     "cgotel.watchers.kernel_log",
     "cgotel.watchers.probes",
+    "cgotel.watchers.processes",
     "cgotel.watchers.signals",
 )

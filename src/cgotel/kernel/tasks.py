@@ -14,6 +14,7 @@ from typing import NamedTuple
 from cgotel.kernel.files import read_once
 
 _TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
+_THREADS, _BEGAN = 17, 19  # fields of /proc/PID/stat, counted from the state
 _FIRST_NAMESPACE = 0xEFFFFFFC  # include/linux/proc_ns.h, PROC_PID_INIT_INO
 _UNIFIED = re.compile(rb"^0::(/.*)\n", re.MULTILINE)
 _OF_STATUS = re.compile(rb"^(Tgid|PPid):\t(\d{1,10})\n", re.MULTILINE)
@@ -49,15 +50,23 @@ def comm(proc: str, pid: int) -> str:
     return text(_read(f"{proc}/{pid}/comm")[:-1])
 
 
-def parent(proc: str, pid: int) -> int | None:
-    """The parent process."""
-    return _number(proc, pid, 1)
+class Condition(NamedTuple):
+    """Whether a task has ended, and how many threads its process has, itself included."""
+
+    ended: bool
+    threads: int
+
+
+def condition(proc: str, pid: int) -> Condition | None:
+    """Of /proc/PID/stat; None where nothing is left of it."""
+    fields = _fields(proc, pid)
+    return Condition(fields[0] in (b"Z", b"X"), int(fields[_THREADS])) if fields else None
 
 
 def began_ns(proc: str, pid: int) -> int | None:
     """When a task began, in nanoseconds of CLOCK_BOOTTIME, exact to a tick of 10 ms."""
-    ticks = _number(proc, pid, 19)
-    return None if ticks is None else ticks * _TICK_NS
+    fields = _fields(proc, pid)
+    return int(fields[_BEGAN]) * _TICK_NS if fields else None
 
 
 def processes(proc: str) -> Iterator[int]:
@@ -90,12 +99,10 @@ def text(name: bytes) -> str:
     return name.decode("utf-8", "backslashreplace")
 
 
-def _number(proc: str, pid: int, field: int) -> int | None:
-    """A number of /proc/PID/stat; fields count from the state, since the name before it may hold anything."""
-    try:
-        return int(_read(f"{proc}/{pid}/stat").rpartition(b")")[2].split()[field])
-    except (IndexError, ValueError):
-        return None
+def _fields(proc: str, pid: int) -> list[bytes]:
+    """/proc/PID/stat from the state on, since the name before it may hold anything."""
+    fields = _read(f"{proc}/{pid}/stat").rpartition(b")")[2].split()
+    return fields if len(fields) > _BEGAN else []
 
 
 def _read(file: str) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cgotel.contract import Roots
+from cgotel.kernel.proc_events import ProcEvents
 
 
 @pytest.fixture
@@ -29,3 +30,12 @@ def tracing(tmp_path: Path) -> Iterator[Roots]:
         yield Roots(sys=str(tmp_path))
     finally:
         subprocess.run(["umount", place], check=True)
+
+
+@pytest.fixture
+def connector() -> None:
+    """The kernel's process connector answers here."""
+    try:
+        ProcEvents().close()
+    except OSError as error:
+        pytest.skip(f"no process connector here: {error.strerror}")
