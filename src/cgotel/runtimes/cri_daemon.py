@@ -14,6 +14,7 @@ from cgotel.runtimes.kept import Shelf
 
 _REMEDY = "name the runtime's socket in [watchers.cri] sockets, and run cgotel as root"
 _WITH_EVENTS_S = 30.0
+_KEEP_NS = 30 * 10**9
 _BREATH_S = 0.1
 _SETTLE_S = 2.0
 
@@ -60,16 +61,24 @@ class Daemon:
 
     def _follow(self, runs: Runs, seen_ns: int, stop: Stop) -> None:
         events = self._cri.events()
+        kept = _Kept(0, {})
         try:
             while not stop.is_set():
                 now_ns = self._wall()
                 runs.compare(self._cri.containers(), seen_ns)
-                self._shelf.write(self.path, _Kept(now_ns, dict(runs.running)))
                 seen_ns = now_ns
+                if now_ns - kept.seen_ns > _KEEP_NS or runs.running != kept.runs:
+                    kept = self._keep(runs, seen_ns)
                 events = self._wait(events, runs, stop)
         finally:
+            self._keep(runs, seen_ns)
             if events is not None:
                 events.close()
+
+    def _keep(self, runs: Runs, seen_ns: int) -> _Kept:
+        kept = _Kept(seen_ns, dict(runs.running))
+        self._shelf.write(self.path, kept)
+        return kept
 
     def _wait(self, events: Stream | None, runs: Runs, stop: Stop) -> Stream | None:
         """Wait for the next look; what comes in the same breath is looked at together."""

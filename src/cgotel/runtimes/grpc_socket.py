@@ -160,6 +160,8 @@ class Stream:
                 self._keep(message)
         except grpc.RpcError as error:
             ended = _failed(error)
+        except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
+            ended = CallFailed("UNKNOWN", f"{type(error).__name__}: {error}")
         self._ended = ended
         os.eventfd_write(self._bell, 1)
 
