@@ -47,6 +47,7 @@ class Unit:
         self._container = is_container(name)
         self._run: Run | None = None
         self._told = ""  # the invocation whose result is out
+        self._up = ""  # the latest invocation that was seen up
         self._restarting = False
 
     @property
@@ -145,7 +146,10 @@ class Unit:
 
     def _settle(self, state: UnitState) -> Iterator[Evidence]:
         """Once a unit is at rest its Result is final."""
-        if not state.at_rest or not state.invocation:
+        if not state.at_rest:
+            self._up = state.invocation
+            return
+        if not state.invocation:
             return
         run = self._run if self._run is not None and self._run.invocation == state.invocation else None
         if self._told == state.invocation:
@@ -154,10 +158,12 @@ class Unit:
             return
         if run is not None and not run.ended:
             return  # its exit is still to be told
-        if run is None and not self._container and state.result != "success":
+        failed = state.result != "success"
+        if run is None and not failed and not (self._container and self._up == state.invocation):
+            return  # not up yet: what was pending is sent before a start, with the new invocation
+        if run is None and not self._container:
             yield self._not_started(state, state.result)
-        if run is not None or self._container or state.result != "success":
-            yield self._result(state, run)
+        yield self._result(state, run)
         self._told = state.invocation
 
     def _not_started(self, state: UnitState, result: str) -> Evidence:

@@ -141,6 +141,15 @@ def test_a_start_that_never_had_a_main_process():
     assert result.result == "timeout"
 
 
+def test_what_is_pending_before_a_start_is_no_end():
+    """PID 1 sends a new invocation first and the new state after it (systemd 252 with ExecStartPre)."""
+    pending = UnitState("web.service", "i1", "inactive", "dead")
+    pre = replace(pending, active="activating", sub="start-pre")
+    pieces = told(DOWN, pending, pre, replace(pre, active="failed", sub="failed", result="exit-code"))
+    assert kinds(pieces) == [RunEnded, UnitResult]
+    assert kinds(told(DOWN, pending, UP, FAILED)) == [RunStarted, RunEnded, UnitResult]
+
+
 def test_such_a_start_may_show_the_last_runs_figures():
     pieces = told(UP, FAILED, replace(FAILED, invocation="i2", result="resources"))
     assert kinds(pieces[3:]) == [RunEnded, UnitResult]
@@ -192,11 +201,12 @@ def test_a_unit_that_vanishes_in_the_middle_of_a_run_is_a_gap():
 
 def test_a_scope_of_a_container_is_told_by_its_runtime():
     name = f"docker-{'ab' * 32}.scope"
-    up = UnitState(name, "i1", "active", "running", active_us=5 * S)
+    pending = UnitState(name, "i1", "inactive", "dead")
+    up = replace(pending, active="active", sub="running", active_us=5 * S)
     unit = Unit(name, TIMELINE)
     [result] = [
         p
-        for state in (up, replace(up, active="failed", sub="failed", result="oom-kill"))
+        for state in (pending, up, replace(up, active="failed", sub="failed", result="oom-kill"))
         for p in unit.take(state)
     ]
     assert (type(result), result.result, result.workload.id) == (UnitResult, "oom-kill", name)
