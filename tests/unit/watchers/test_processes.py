@@ -231,3 +231,15 @@ def test_not_permitted_is_told_with_a_remedy(monkeypatch: pytest.MonkeyPatch) ->
         watcher().start()
     assert told.value.status.state is State.DENIED
     assert "root" in told.value.status.remedy
+
+
+def test_a_fork_bomb_does_not_take_the_processor() -> None:
+    """More than can be read is rested from, and what comes afterwards is seen."""
+    bomb = "i=0; while [ $i -lt 3000 ]; do (:); i=$((i + 1)); done"
+    with watched(watcher()) as heard:
+        subprocess.run(["sh", "-c", bomb], check=True)
+        process = subprocess.Popen(["sh", "-c", "exit 99"])
+        process.wait()
+        heard.first(ProcessExit, lambda e: e.pid == process.pid and e.code == 99)
+        assert len(heard.all(ProcessExit)) > 3000
+        assert not heard.all(Gap, lambda e: "lost" in e.reason)

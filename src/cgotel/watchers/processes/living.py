@@ -40,9 +40,13 @@ class Living:
     def __len__(self) -> int:
         return len(self._lives)
 
+    def forget(self) -> None:
+        """Nothing is known any more: a pid may be another process's by now."""
+        self._lives.clear()
+
     def learn(self) -> None:
         """Forget all, and look at who is there."""
-        self._lives.clear()
+        self.forget()
         if self._proc is None:
             return
         for pid in tasks.processes(self._proc):

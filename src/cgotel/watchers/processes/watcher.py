@@ -30,6 +30,9 @@ from cgotel.watchers.processes.living import Life, Living
 
 _KTHREADD = 2  # parent of all threads of the kernel
 _MOST_RECORDS = 1 << 14
+_CROWD = 500  # so many events at once: others need the processor more than we do
+_REST = 2  # times what they took
+_LEARN_NS = 2 * 10**9
 _REFUSALS = {
     errno.EPROTONOSUPPORT: (
         State.ABSENT,
@@ -78,6 +81,8 @@ class Processes(Watcher):
         self._left: dict[int, ExitRecord] = {}
         self._began_ns = 0
         self._heard_ns = 0
+        self._missed_ns: int | None = None
+        self._learnt_ns = -_LEARN_NS
 
     def start(self) -> None:
         try:
@@ -91,6 +96,7 @@ class Processes(Watcher):
         self._proc = self.roots.proc if tasks.counts_as_host(self.roots.proc) else None
         self._living = Living(self._proc, self.timeline)
         self._living.learn()
+        self._missed_ns = None
         if self.config.peaks:
             try:
                 self._records = ExitRecords(self.roots.sys)
@@ -104,10 +110,7 @@ class Processes(Watcher):
             while not stop.is_set():
                 self._attendance.note()
                 if stop.wait_for(events.fileno(), self._wait_s()):
-                    happened = events.read()
-                    self._take_records()
-                    for one in happened:
-                        self._take(one, report)
+                    self._hear(events, report, stop)
                 self._look_again(report)
         finally:
             self._attendance.note(last=True)
@@ -137,9 +140,21 @@ class Processes(Watcher):
 
     # What happens
 
+    def _hear(self, events: ProcEvents, report: Report, stop: Stop) -> None:
+        """Take what happened; after very much of it rest, while more waits, or is lost, in the kernel."""
+        began_ns = now().monotonic_ns
+        happened = events.read()
+        self._take_records()
+        for one in happened:
+            self._take(one, report)
+        if len(happened) >= _CROWD:
+            stop.wait(_REST * (now().monotonic_ns - began_ns) / 1e9)
+
     def _take(self, one: Happening, report: Report) -> None:
         if isinstance(one, Overrun):
-            self._lost(report)
+            if self._missed_ns is None:
+                self._missed_ns = self._heard_ns
+            self._living.forget()
             return
         self._heard_ns = one.time_ns
         if isinstance(one, Forked):
@@ -170,12 +185,14 @@ class Processes(Watcher):
             end = self._open_ends[told.pid] = End(told, life)
             end.wait(now().monotonic_ns)
 
-    def _lost(self, report: Report) -> None:
-        """Events were lost: say so, and learn anew who lives."""
-        since_ns = self.timeline.from_monotonic(self._heard_ns)
+    def _recover(self, missed_ns: int, report: Report) -> None:
+        """Events were lost: learn anew who lives, and say from when to when nothing is certain."""
+        self._living.learn()
+        self._missed_ns = None
+        self._learnt_ns = now().monotonic_ns
+        since_ns = self.timeline.from_monotonic(missed_ns)
         reason = "process events came faster than they were read, and some were lost"
         report(Gap(source=self.name, time_ns=self.timeline.now(), since_ns=since_ns, reason=reason))
-        self._living.learn()
 
     def _tell(self, told: Ended, life: Life, report: Report, noticed_ns: int | None = None) -> None:
         """Report an end; ``noticed_ns`` where it came long after that of the first thread."""
@@ -206,6 +223,8 @@ class Processes(Watcher):
         dues = [end.due_ns for end in self._open_ends.values()]
         if (look_ns := self._living.next_look_ns()) is not None:
             dues.append(look_ns)
+        if self._missed_ns is not None:
+            dues.append(self._learnt_ns + _LEARN_NS)
         if not dues:
             return EVERY_S
         return min(EVERY_S, max(0.0, (min(dues) - now().monotonic_ns) / 1e9))
@@ -213,6 +232,8 @@ class Processes(Watcher):
     def _look_again(self, report: Report) -> None:
         now_ns = now().monotonic_ns
         self._living.look_at_young(now_ns)
+        if self._missed_ns is not None and now_ns >= self._learnt_ns + _LEARN_NS:
+            self._recover(self._missed_ns, report)
         for pid, end in list(self._open_ends.items()):
             if end.due_ns > now_ns:
                 continue
