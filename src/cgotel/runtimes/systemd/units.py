@@ -72,7 +72,10 @@ class Unit:
             yield from self._begin(state)
             yield from self._end(state)
         yield from self._settle(state)
-        self._restarting = state.restarting
+        if state.restarting:
+            self._restarting = True
+        elif state.active != "inactive":
+            self._restarting = False  # it runs again, or was refused; inactive comes in between (systemd 252)
 
     def skip(self, state: UnitState) -> None:
         """Take a state as known: what ended before anybody looked is no news."""
@@ -153,7 +156,7 @@ class Unit:
             return
         run = self._run if self._run is not None and self._run.invocation == state.invocation else None
         if self._told == state.invocation:
-            if self._restarting and state.active == "failed":
+            if self._restarting and state.active == "failed" and not state.restarting:
                 yield self._not_started(state, "start-limit-hit")
             return
         if run is not None and not run.ended:

@@ -157,9 +157,26 @@ def test_such_a_start_may_show_the_last_runs_figures():
     assert (pieces[4].code, pieces[4].result) == (None, "resources")
 
 
-@pytest.mark.parametrize("last", ["auto-restart", "auto-restart-queued"])  # systemd 252, 257
-def test_a_restart_that_the_limit_forbids(last):
-    refused = told(UP, WAITING, replace(WAITING, sub=last), FAILED)[-1]
+BETWEEN = [
+    [WAITING, replace(FAILED, active="inactive", sub="dead")],  # systemd 252
+    [
+        replace(FAILED, sub="failed-before-auto-restart"),
+        WAITING,
+        replace(WAITING, sub="auto-restart-queued"),
+    ],  # 257
+]
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+def test_a_restart_is_not_refused_until_the_unit_fails(between):
+    assert kinds(told(UP, *between, between[-1])) == [RunStarted, RunEnded, UnitResult]
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+def test_a_restart_that_the_limit_forbids(between):
+    pieces = told(UP, *between, FAILED, FAILED)
+    assert kinds(pieces) == [RunStarted, RunEnded, UnitResult, RunEnded]
+    refused = pieces[-1]
     assert (type(refused), refused.started, refused.error) == (RunEnded, False, "systemd: start-limit-hit")
 
 
