@@ -5,9 +5,11 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from cgotel.contract import Report, SourceStatus, Stop, Watcher, WatcherSettings
+from cgotel.contract import Report, SourceStatus, Stop, Unavailable, Watcher, WatcherSettings
 from cgotel.runtimes.engine.dialect import Dialect
 from cgotel.runtimes.engine.marks import Marks
 from cgotel.runtimes.several import Several
@@ -51,17 +53,27 @@ class EngineWatcher(Watcher):
                     path, self.dialect, self.roots, self.timeline, self._marks, self.config.keep_last_words
                 )
         self._several = Several([self._daemons[path] for path in self._sockets()])
-        self._several.open()
+        with self._by_name():
+            self._several.open()
 
     def watch(self, report: Report, stop: Stop) -> None:
         """Report what the daemons say."""
         assert self._several is not None
-        self._several.watch(report, stop)
+        with self._by_name():
+            self._several.watch(report, stop)
 
     def sources(self) -> Iterator[SourceStatus]:
         """Each daemon, where there are several."""
         if self._several is not None:
             yield from self._several.sources()
+
+    @contextmanager
+    def _by_name(self) -> Iterator[None]:
+        """What is unavailable is this watcher, by the name under which its silence is asked for."""
+        try:
+            yield
+        except Unavailable as unavailable:
+            raise Unavailable(replace(unavailable.status, name=self.name)) from unavailable
 
     def _sockets(self) -> list[str]:
         """The one that is named, by us or in the environment, else every one that is there."""

@@ -13,8 +13,9 @@ import pytest
 from tests.unit.runtimes.engine.engine_server import Engine
 from tests.unit.runtimes.engine.test_following import A, B, S, listening, near, settled
 
-from cgotel.contract import Bookmark, State, Unavailable
+from cgotel.contract import Bookmark, Roots, State, Timeline, Unavailable
 from cgotel.evidence import Gap, RunEnded, RunStarted, RuntimeAction, RuntimeState
+from cgotel.runtimes.docker import DockerWatcher
 from cgotel.runtimes.engine import asker, watch
 from cgotel.runtimes.engine.watcher import EngineWatcher
 from cgotel.testing import watched
@@ -222,7 +223,7 @@ def test_a_missing_socket_says_what_to_do(sockets: Path, watching: Watching) -> 
     with pytest.raises(Unavailable) as unavailable:
         watching(engine).start()
     status = unavailable.value.status
-    assert status.state is State.ABSENT
+    assert (status.name, status.state) == ("docker", State.ABSENT)
     assert str(engine.path) in status.reason
     assert "[watchers.docker]" in status.remedy
 
@@ -328,3 +329,46 @@ def test_importing_the_watchers_brings_no_http() -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.stdout == "False\n"
+
+
+def test_of_several_daemons_one_that_is_lost_keeps_no_other_from_being_heard(
+    engine: Engine, sockets: Path, watching: Watching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Engine(sockets / "other.sock")
+    watcher = watching(engine)
+    monkeypatch.setattr(watcher, "config", type(watcher).Config())
+    monkeypatch.setattr(type(watcher), "usual", (str(sockets / "*.sock"),))
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    with watched(watcher) as heard:
+        listening(engine)
+        listening(other)
+        other.close()
+        engine.happen("die", A, exitCode="1")
+        assert heard.first(RunEnded).code == 1
+        deadline = time.monotonic() + 30
+        while all(status.state is State.OK for status in watcher.sources()):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        states = {status.name: status.state for status in watcher.sources()}
+    assert states[str(engine.path)] is State.OK
+    assert states[str(other.path)] is not State.OK
+
+
+@pytest.mark.parametrize(
+    ("setting", "environment", "expected"),
+    [
+        ("/run/a.sock", "unix:///run/b.sock", "/run/a.sock"),
+        ("unix:///run/a.sock", "", "/run/a.sock"),
+        ("", "unix:///run/b.sock", "/run/b.sock"),
+        ("", "tcp://far:2376", "/run/c.sock"),  # whose containers are not on this host
+        ("", "", "/run/c.sock"),
+    ],
+)
+def test_where_the_socket_is(
+    monkeypatch: pytest.MonkeyPatch, setting: str, environment: str, expected: str
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", environment)
+    monkeypatch.setattr(DockerWatcher, "usual", ("/run/c.sock", "/nowhere/*.sock"))
+    watcher = DockerWatcher(DockerWatcher.Config(socket=setting), Roots(), Timeline(), Bookmark())
+    with pytest.raises(Unavailable, match=expected):
+        watcher.start()
