@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+from tests.peers.kernel_tree import UNWATCHED
 from tests.peers.waiting import eventually
 
 from cgotel.cli import collectd_config
@@ -82,7 +83,7 @@ class Collectd:
     """Starts with its ``with`` block. ``options`` are the lines within ``<Module cgotel_collectd>``.
 
     Without ``writes`` nothing is written of the values, so that only what they cost by themselves is left.
-    ``more`` is any other configuration.
+    ``more`` is any other configuration, ``settings`` a file of cgotel's own; None: its defaults.
     """
 
     def __init__(
@@ -96,12 +97,17 @@ class Collectd:
         block: bool = True,
         writes: bool = True,
         more: str = "",
+        settings: str | None = UNWATCHED,
     ) -> None:
         self._folder = folder
         folder.mkdir(exist_ok=True)
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("OTEL_", "HOST_"))}
         self._environment = {**clean, **environment}
         paths = module_paths() if paths is None else paths
+        if settings is not None and not any(option.startswith("Config ") for option in options):
+            own = folder / "cgotel.toml"
+            own.write_text(settings)
+            options = (*options, f'Config "{own}"')
         module = ["<Module cgotel_collectd>", *options, "</Module>"] if block else []
         python = [
             *(f'ModulePath "{path}"' for path in (*paths, Path(__file__).parent)),

@@ -80,6 +80,9 @@ _SERVICE_FILES = {
     "pids.max": "64\n",
 }
 
+UNWATCHED = "[restarts]\nenabled = false\n"
+"""The kernel, the bus and the runtimes of the machine that tests are none of the tree's host."""
+
 _PROC_FILES = {
     "stat": f"cpu  1 2 3 4 5 6 7 8 9 10\nbtime {BOOTED_S}\n"
     "processes 51670\nprocs_running 2\nprocs_blocked 1\n",
@@ -87,6 +90,7 @@ _PROC_FILES = {
     "Buffers:           32768 kB\nCached:          2097152 kB\nShmem:              4096 kB\n",
     "loadavg": "0.50 0.25 0.10 2/133 19202\n",
     "vmstat": "pgfault 5000\npgmajfault 60\npswpin 3\npswpout 4\noom_kill 2\n",
+    "sys/kernel/random/boot_id": "0f54fd92-72a5-4a4a-8e5b-5a2c3b1d7e60\n",
     "pressure/cpu": _pressure(536_955_642, 0),
     "pressure/memory": _pressure(1_000_000, 250_000),
     "pressure/io": _pressure(2_000_000, 500_000),
@@ -106,6 +110,7 @@ class KernelTree:
         disk = folder / "sys/dev/block/8:0"
         disk.parent.mkdir(parents=True)
         disk.symlink_to("../../block/sda")
+        _write(folder / "etc/cgotel.toml", UNWATCHED)
         self.add("/", _ROOT_FILES)
         self.add(SLICE, _SLICE_FILES)
         self.add(CONTAINER, _CONTAINER_FILES)
@@ -113,8 +118,9 @@ class KernelTree:
 
     @property
     def environment(self) -> dict[str, str]:
-        """HOST_* variables for the agent."""
+        """HOST_* variables for the agent, and a configuration in which nobody watches the real machine."""
         places = {"HOST_CGROUP": "cgroup", "HOST_PROC": "proc", "HOST_SYS": "sys", "HOST_ETC": "etc"}
+        places |= {"CGOTEL_CONFIG": "etc/cgotel.toml"}
         return {variable: str(self._folder / place) for variable, place in places.items()}
 
     def path(self, cgroup: str, file: str = "") -> Path:

@@ -9,14 +9,23 @@ from pathlib import Path
 
 import pytest
 from tests.peers.collectd_process import OWN, STOCK, Collectd, Row
-from tests.peers.kernel_tree import BOOTED_S, CONTAINER, CONTAINER_ID, MIB, SERVICE, SLICE, KernelTree
+from tests.peers.kernel_tree import (
+    BOOTED_S,
+    CONTAINER,
+    CONTAINER_ID,
+    MIB,
+    SERVICE,
+    SLICE,
+    UNWATCHED,
+    KernelTree,
+)
 from tests.peers.waiting import eventually
 
 from cgotel.outputs.collectd.types import parse
 
 BOX = f"cgotel-{CONTAINER_ID[:12]}"
 WEB = "cgotel-web.service"
-HEAVY = ("opentelemetry", "google.protobuf", "grpc", "pynvml", "psutil", "requests", "click", "subprocess")
+HEAVY = ("opentelemetry", "google.protobuf", "grpc", "pynvml", "psutil", "requests", "click")
 
 # What the files of the tree say, in the unit of the type.
 EXPECTED = {
@@ -211,7 +220,8 @@ def test_options_choose_what_is_read(tree: KernelTree, tmp_path: Path) -> None:
 def test_a_configuration_file_is_read_and_options_go_before_it(tree: KernelTree, tmp_path: Path) -> None:
     file = tmp_path / "cgotel.toml"
     file.write_text(
-        '[collectors.cgroup]\nkinds = ["service"]\nmax_depth = 1\n[collectors.host]\nenabled = false\n'
+        f"{UNWATCHED}[collectors.cgroup]\n"
+        'kinds = ["service"]\nmax_depth = 1\n[collectors.host]\nenabled = false\n'
     )
     with Collectd(tmp_path / "collectd", tree.environment, f'Config "{file}"', "MaxDepth 9") as collectd:
         collectd.rows(f"{WEB}/gauge-pids")

@@ -13,14 +13,22 @@ import pytest
 from tests.peers import telegraf as telegraf_build
 from tests.peers.agent_process import INTERVAL_MS, Agent
 from tests.peers.collector_process import Collector
-from tests.peers.kernel_tree import CONTAINER, CONTAINER_ID, HOST_NAME, SERVICE, SLICE, KernelTree
+from tests.peers.kernel_tree import (
+    CONTAINER,
+    CONTAINER_ID,
+    HOST_NAME,
+    SERVICE,
+    SLICE,
+    UNWATCHED,
+    KernelTree,
+)
 from tests.peers.pins import ROOT
 from tests.peers.telegraf_process import LIMIT_S, Telegraf, cgroups, execd, quoted
 from tests.peers.waiting import eventually, until_read
 from tests.unit.outputs.parsed_lines import Line, parsed
 
 NO_LIMIT = 2**63 - 1
-AVERAGES = "[collectors.cgroup]\npressure_averages = true\n"
+AVERAGES = f"{UNWATCHED}[collectors.cgroup]\npressure_averages = true\n"
 
 
 @pytest.fixture(scope="session")
@@ -207,7 +215,7 @@ def test_a_telegraf_that_stops_reading_gets_whole_batches_again(
     executable: Path, tmp_path: Path, tree: KernelTree
 ) -> None:
     config = tmp_path / "cgotel.toml"
-    config.write_text("[outputs.influx]\nwrite_timeout = 0.01\n")
+    config.write_text(f"{UNWATCHED}[outputs.influx]\nwrite_timeout = 0.01\n")
     inputs = execd("none", ("--interval", "0.1"), str(config))
     with Telegraf(executable, tmp_path / "slow", tree.environment, inputs) as telegraf:
         telegraf.lines()
