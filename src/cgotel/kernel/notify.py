@@ -21,7 +21,7 @@ import struct
 from typing import NamedTuple
 
 _HEAD = struct.Struct("iIII")  # struct inotify_event without its name
-_ROOM = 65536
+_ROOM = 16384
 _ONLY_DIRECTORIES = 0x01000000  # IN_ONLYDIR
 
 
@@ -76,7 +76,7 @@ class Notifications:
             _checked(self._rm_watch(self._fd, watch))
 
     def read(self) -> list[Notice]:
-        """Notices that are there now, in their order, at most some thousands at a time."""
+        """Notices that are there now, in their order, at most some hundreds at a time."""
         try:
             data = os.read(self._fd, _ROOM)
         except BlockingIOError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import msgspec
@@ -163,21 +163,14 @@ class CgroupEvents(Watcher):
 
     # What happens
 
-    def _hear(self, notices: Iterable[Notice], report: Report) -> None:
-        """Take notices in their order; look once at each cgroup that some of them are about."""
+    def _hear(self, notices: list[Notice], report: Report) -> None:
+        """Take notices: of files first, which may be gone soon, each cgroup once; then who came and went."""
         members, _ = self._started()
         touched: dict[Member, bool] = {}
         for notice in notices:
-            if notice.change & Change.OVERFLOWED:
-                self._catch_up(report)
-            elif (member := members.of_watch(notice.watch)) is None:
+            if (member := members.of_watch(notice.watch)) is None:
                 continue
-            elif notice.change & Change.OF_DIRECTORY:
-                if notice.change & Change.CREATED:
-                    self._came(member, notice.name, report)
-                elif notice.change & Change.REMOVED:
-                    self._went(member, notice.name, report)
-            elif notice.name in NOTIFIED:
+            if notice.name in NOTIFIED:
                 touched[member] = touched.get(member, False) or notice.name == STATE
             elif notice.name == FREEZE:
                 self._froze_ns = self.timeline.now()
@@ -185,6 +178,20 @@ class CgroupEvents(Watcher):
                 self._controllers_changed(member)
         for member, state_changed in touched.items():
             self._touch(member, state_changed, report)
+        for notice in notices:
+            if notice.change & Change.OVERFLOWED:
+                self._catch_up(report)
+            elif notice.change & Change.OF_DIRECTORY:
+                self._came_or_went(notice, report)
+
+    def _came_or_went(self, notice: Notice, report: Report) -> None:
+        members, _ = self._started()
+        if (parent := members.of_watch(notice.watch)) is None:
+            return
+        if notice.change & Change.CREATED:
+            self._came(parent, notice.name, report)
+        elif notice.change & Change.REMOVED:
+            self._went(parent, notice.name, report)
 
     def _came(self, parent: Member, name: str, report: Report) -> None:
         members, _ = self._started()
