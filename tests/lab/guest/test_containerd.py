@@ -159,7 +159,10 @@ def test_a_containerd_that_stops_is_said_to_be_gone_and_taken_up_again(container
         eventually(lambda: [s.state for s in watching.sources()] == [State.GONE], "it is said to be gone")
         os.kill(begun.workload.pid or 0, signal.SIGKILL)
         containerd.start()
-        assert (ended(heard, "survivor").code, ended(heard, "survivor").workload) == (137, begun.workload)
+        end = ended(heard, "survivor")
+        # containerd 1.7 takes a shim whose process has ended for a leaked one, and forgets its code
+        assert (end.code, end.uncertainty_ns > 0) in ((137, False), (None, True))
+        assert end.workload == begun.workload
         heard.first(Gap, lambda e: "not connected" in e.reason)
         assert [source.state for source in watching.sources()] == [State.OK]
         assert ends(heard, "survivor") == 1
