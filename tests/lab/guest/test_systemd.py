@@ -145,6 +145,7 @@ def test_a_restart_that_somebody_asked_for(heard: Heard) -> None:
         assert result(heard, "again.service").job == "restart"
 
 
+@pytest.mark.timeout(400)
 def test_three_fast_restarts_are_four_runs(heard: Heard) -> None:
     content = (
         "[Service]\nExecStart=sh -c 'exit 7'\nRestart=on-failure\nRestartSec=0\n[Unit]\nStartLimitBurst=4\n"
@@ -323,6 +324,7 @@ def test_the_last_words_of_a_unit(heard: Heard) -> None:
     assert words.time_ns == ended(heard, "spoke.service").time_ns
 
 
+@pytest.mark.timeout(400)
 def test_what_ended_while_nobody_watched(heard: Heard) -> None:
     bookmark = Bookmark()
     with unit_file("unseen.service", "[Service]\nExecStart=sh -c 'exit 6'\n"):

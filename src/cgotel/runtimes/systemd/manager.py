@@ -127,9 +127,7 @@ class Units:
         name = unit_of(path)
         if name is None or not is_watched(name):
             return
-        watched = self._watched.get(name)
-        if watched is None:
-            watched = self._watched[name] = _Watched(Unit(name, self._timeline))
+        watched = self._watch(name)
         watched.removed = False
         watched.values.update((key, value.value) for key, value in values.items() if key in KEPT)
         if interface == _UNIT:
@@ -169,8 +167,12 @@ class Units:
         if name == "shutdown.target" and not self._shutting_down:
             self._shutting_down = True
             self._say([HostState(source=SOURCE, time_ns=self._timeline.now(), state="shutdown")])
-        watched = self._watched.get(name)
-        if watched is None or not watched.unit.alive:
+        if not is_watched(name):
+            return
+        watched = self._watch(name)
+        if not watched.detailed:
+            self._ask_details(watched)  # it is loaded now, and may be gone again soon
+        if not watched.unit.alive:
             return
         assert self._bus is not None
         self._hold(watched)
@@ -184,6 +186,12 @@ class Units:
         elif (kind := str(answer.body[0].value)) in _ORDERS:
             watched.unit.order(_ORDERS[kind])
         self._answered(watched)
+
+    def _watch(self, name: str) -> _Watched:
+        watched = self._watched.get(name)
+        if watched is None:
+            watched = self._watched[name] = _Watched(Unit(name, self._timeline))
+        return watched
 
     # What is asked
 
@@ -214,10 +222,8 @@ class Units:
         for name in self._watched.keys() - set(names):
             self._removed(name)
         for start in range(0, len(names), _ASKED_AT_ONCE):
-            waits = []
-            for name in names[start : start + _ASKED_AT_ONCE]:
-                watched = self._watched.setdefault(name, _Watched(Unit(name, self._timeline)))
-                waits.append(self._look_at(watched, since_ns, first=True))
+            batch = names[start : start + _ASKED_AT_ONCE]
+            waits = [self._look_at(self._watch(name), since_ns, first=True) for name in batch]
             await asyncio.wait(waits, timeout=_HELD_S)
 
     def _look_at(self, watched: _Watched, since_ns: int | None, first: bool = False) -> asyncio.Future[None]:

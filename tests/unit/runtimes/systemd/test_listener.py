@@ -97,7 +97,7 @@ def test_sleep_and_shutdown(listener, said):
 
 def test_a_shutdown_without_logind_is_told_once(listener, said):
     listener._units._report = said.append
-    for unit in ("web.service", "shutdown.target", "shutdown.target"):
+    for unit in ("web.mount", "shutdown.target", "shutdown.target"):
         listener._take(
             signal(
                 ":1.0", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "JobNew", "uos",
