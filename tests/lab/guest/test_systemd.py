@@ -233,9 +233,9 @@ def test_fifty_at_once(heard: Heard) -> None:
     )
     with unit_file("many@.service", content):
         systemctl("start", *units)
-        eventually(lambda: all(heard.all(RunStarted, of(unit)) for unit in units))
+        eventually(lambda: all(heard.all(RunStarted, of(unit)) for unit in units), 180)
         gate.write_text("")  # whoever reads it gets the end of it, all at once
-        eventually(lambda: all(heard.all(UnitResult, of(unit)) for unit in units))
+        eventually(lambda: all(heard.all(UnitResult, of(unit)) for unit in units), 180)
         for unit in units:
             assert words(heard, unit) == ["RunStarted", "RunEnded", "UnitResult"]
             assert ended(heard, unit).code == 5
@@ -267,6 +267,7 @@ def test_a_scope_of_a_container_has_a_result_only(heard: Heard) -> None:
     assert words(heard, name) == ["UnitResult"]
 
 
+@pytest.mark.timeout(400)
 def test_oomd_is_told_once(heard: Heard) -> None:
     """It tells of a kill on the bus and in the journal."""
     content = (
@@ -288,6 +289,7 @@ def test_oomd_is_told_once(heard: Heard) -> None:
             systemctl("stop", "systemd-oomd.service", "systemd-oomd.socket")
 
 
+@pytest.mark.timeout(400)
 def test_earlyoom_is_believed_and_its_imitator_is_not(heard: Heard) -> None:
     line = 'sending SIGKILL to process 1 uid 0 "systemd": oom_score 800'
     subprocess.run(["logger", "-t", "earlyoom", line], check=True)
