@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from cgotel.contract import Report, SourceStatus, State, Stop, Unavailable
@@ -96,5 +97,5 @@ class Several:
             reason = f"{type(error).__name__}: {error}"
             failure = Unavailable(SourceStatus(daemon.path, State.FAILED, reason))
         ok = SourceStatus(daemon.path, State.OK)
-        self._statuses[daemon.path] = failure.status if failure else ok
+        self._statuses[daemon.path] = replace(failure.status, name=daemon.path) if failure else ok
         return failure
