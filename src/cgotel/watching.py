@@ -104,8 +104,9 @@ class _Post:
         if status != self.status:
             told = f"{status.reason}; {status.remedy}" if status.remedy else status.reason
             if status.state is State.OK:
-                log.info("watcher %s is at work", status.name)
-            elif status.state is not State.FAILED:
-                log.info("watcher %s: %s: %s", status.name, status.state, told)
+                log.debug("watcher %s is at work", status.name)
+            elif status.state is not State.FAILED:  # what is not on this host is no news
+                level = logging.DEBUG if status.state in (State.ABSENT, State.OFF) else logging.INFO
+                log.log(level, "watcher %s: %s: %s", status.name, status.state, told)
         self.status = status
         self.answered.set()

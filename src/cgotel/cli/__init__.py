@@ -74,7 +74,8 @@ class _Commands(click.Group):
     "--config",
     "config_path",
     metavar="FILE",
-    help="Configuration file; without it /etc/cgotel/cgotel.toml if that exists.",
+    envvar="CGOTEL_CONFIG",
+    help="Configuration file, else CGOTEL_CONFIG, else /etc/cgotel/cgotel.toml if that exists.",
 )
 @click.pass_context
 def main(ctx: click.Context, config_path: str | None) -> None:

@@ -134,9 +134,9 @@ def oom_kill_event(kill: OomKill, observed_ns: int, to_wall: ToWall) -> Event:
         attributes["cgotel.oom.limit_cgroup"] = kill.limit_cgroup
     if kill.trigger_comm:
         attributes["cgotel.oom.trigger"] = kill.trigger_comm
-    where = f" at the limit of {kill.limit_cgroup}" if kill.limit_cgroup else ", for the host ran out"
-    if kill.constraint == "unknown":
-        where = ""
+    where = f" at the limit of {kill.limit_cgroup}" if kill.limit_cgroup else ""
+    if kill.constraint not in ("memcg", "unknown"):
+        where = ", for the host ran out"
     return Event(
         name=OOM_KILL,
         time_ns=to_wall(kill.time_ns),

@@ -77,9 +77,13 @@ class HostTree:
 
     @property
     def environment(self) -> dict[str, str]:
-        """HOST_* variables over this process's own environment."""
+        """HOST_* variables over this process's own environment.
+
+        Nobody watches: the kernel, the bus and the runtimes of the real machine are none of this host.
+        """
         places = {"HOST_PROC": str(self.folder / "proc"), "HOST_SYS": str(self.folder / "sys")}
-        return {**os.environ, **places, "TZ": "UTC"}
+        config = self.write("cgotel.toml", "[restarts]\nenabled = false\n")
+        return {**os.environ, **places, "TZ": "UTC", "CGOTEL_CONFIG": str(config)}
 
     def write(self, name: str, content: str) -> Path:
         """A file of the host."""

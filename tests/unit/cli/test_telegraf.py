@@ -307,7 +307,7 @@ def test_log_lines_are_short_and_a_full_standard_error_holds_nothing(child, plug
 
 def test_a_reader_that_stops_reading_costs_whole_batches(child, tree, tmp_path):
     config = tmp_path / "cgotel.toml"
-    config.write_text("[outputs.influx]\nwrite_timeout = 0.01\n")
+    config.write_text("[restarts]\nenabled = false\n[outputs.influx]\nwrite_timeout = 0.01\n")
     running = child("--interval", "0.1", before=("--config", str(config)))
     fcntl.fcntl(running.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
     running.ready()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.outputs.sweeps import cgroup
 
-from cgotel import plugins, self_metrics
+from cgotel import inquiry, plugins, self_metrics
 from cgotel.contract import CollectorSettings
 from cgotel.kernel.roots import Roots
 from cgotel.model import Entity, Instrument, Reading
@@ -26,7 +26,7 @@ _ALL = {"pressure": {"averages": True}, "cgroup": {"pressure_averages": True}}
 
 
 def built_in_instruments():
-    found = list(self_metrics.INSTRUMENTS)
+    found = [*self_metrics.INSTRUMENTS, *inquiry.INSTRUMENTS.values()]
     for name, kind in plugins.load(environ={plugins.RESCUE: "none"}).collectors.items():
         settings: CollectorSettings = kind.Config(**_ALL.get(name, {}))
         found += kind(settings, Roots()).instruments

@@ -314,6 +314,10 @@ _AGENT = {
     "cgotel.collector.duration": Row("gauge", "collector_seconds-{cgotel.collector.name}"),
     "cgotel.collector.errors": Row("derive", "collector_errors-{cgotel.collector.name}"),
     "cgotel.output.errors": Row("derive", "output_errors-{cgotel.output.name}"),
+    "cgotel.watcher.errors": Row("derive", "watcher_errors-{cgotel.watcher.name}"),
+    "cgotel.evidence.dropped": Row("derive", "evidence_dropped"),
+    "cgotel.events.waiting": Row("gauge", "events_waiting"),
+    "cgotel.events.dropped": Row("derive", "events_dropped"),
     "cgotel.source.status": Row("gauge", "source-{cgotel.source.name}-{cgotel.source.state}"),
 }
 
