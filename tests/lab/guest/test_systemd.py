@@ -267,58 +267,6 @@ def test_a_scope_of_a_container_has_a_result_only(heard: Heard) -> None:
     assert words(heard, name) == ["UnitResult"]
 
 
-@pytest.mark.timeout(400)
-def test_oomd_is_told_once(heard: Heard) -> None:
-    """It tells of a kill on the bus and in the journal."""
-    content = (
-        "[Service]\nMemoryHigh=24M\nMemorySwapMax=0\n"
-        "ManagedOOMMemoryPressure=kill\nManagedOOMMemoryPressureLimit=1%\n"
-        f'ExecStart=python3 -c "{GROW}"\n'
-    )
-    with unit_file("pressed.service", content):
-        systemctl("start", "systemd-oomd.service")
-        systemctl("start", "pressed.service")
-        try:
-            killed = heard.first(UserspaceOom, timeout_s=120)
-            assert (killed.by, killed.cgroup) == ("systemd-oomd", "/system.slice/pressed.service")
-            assert "memory" in killed.reason
-            assert result(heard, "pressed.service").result == "oom-kill"
-            time.sleep(2)
-            assert len(heard.all(UserspaceOom)) == 1
-        finally:
-            systemctl("stop", "systemd-oomd.service", "systemd-oomd.socket")
-
-
-@pytest.mark.timeout(400)
-def test_earlyoom_is_believed_and_its_imitator_is_not(heard: Heard) -> None:
-    line = 'sending SIGKILL to process 1 uid 0 "systemd": oom_score 800'
-    subprocess.run(["logger", "-t", "earlyoom", line], check=True)
-    start("earlyoom-imitator", "sh", "-c", f"echo '{line}'; sleep 1", SyslogIdentifier="earlyoom")
-    ended(heard, "earlyoom-imitator.service")
-    # To it memory is low all the time, so it takes one after another.
-    start(
-        "herd",
-        "sh",
-        "-c",
-        "for n in $(seq 300); do sleep 1000 & done; wait",
-        User="nobody",
-        OOMScoreAdjust=1000,
-    )
-    herd = Path("/sys/fs/cgroup/system.slice/herd.service/cgroup.procs")
-    eventually(lambda: len(herd.read_text().split()) == 301)
-    victims = herd.read_text().split()
-    Path("/etc/default/earlyoom").write_text('EARLYOOM_ARGS="-m 99,98 -s 100,100 -r 0"\n')
-    systemctl("start", "earlyoom.service")
-    try:
-        killed = heard.first(UserspaceOom, timeout_s=60)
-    finally:
-        systemctl("stop", "earlyoom.service")
-        systemctl("stop", "herd.service")
-    assert killed.by == "earlyoom"
-    assert str(killed.pid) in victims
-    assert killed.reason in ("SIGTERM", "SIGKILL")
-
-
 def test_the_last_words_of_a_unit(heard: Heard) -> None:
     start("spoke", "sh", "-c", "echo before; echo 'MemoryError: x' >&2; exit 1")
     words = heard.first(LastWords, of("spoke.service"), LIMIT_S)
