@@ -25,7 +25,7 @@ STOCK = collectd_config.STOCK_TYPES_DB
 OWN = str(SOURCE / "cgotel.types.db")
 HOST = "peer"
 
-_LIMIT_S = 20.0
+_LIMIT_S = 40.0
 _PLUGINS = """\
 LoadPlugin logfile
 <Plugin logfile>
@@ -98,7 +98,9 @@ class Collectd:
         writes: bool = True,
         more: str = "",
         settings: str | None = UNWATCHED,
+        limit_s: float = _LIMIT_S,
     ) -> None:
+        self._limit_s = limit_s
         self._folder = folder
         folder.mkdir(exist_ok=True)
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("OTEL_", "HOST_"))}
@@ -180,32 +182,32 @@ class Collectd:
                 stdout=output,
                 stderr=output,
             )
-        eventually(lambda: self._folder.joinpath("modules.jsonl").exists(), _LIMIT_S, "collectd reads")
+        eventually(lambda: self._folder.joinpath("modules.jsonl").exists(), self._limit_s, "collectd reads")
 
     def check(self) -> int:
         """``collectd -t``, as Debian's unit runs it before every start: the exit status."""
         command = [executable(), "-t", "-C", self._file]
-        return subprocess.run(command, env=self._environment, check=False, timeout=_LIMIT_S).returncode
+        return subprocess.run(command, env=self._environment, check=False, timeout=self._limit_s).returncode
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal."""
         assert self._process is not None
         self._process.send_signal(number)
 
-    def stop(self, limit_s: float = _LIMIT_S) -> int:
+    def stop(self, limit_s: float | None = None) -> int:
         """SIGTERM; its exit status."""
         assert self._process is not None
         self._process.terminate()
-        return self._process.wait(limit_s)
+        return self._process.wait(limit_s or self._limit_s)
 
-    def ended(self, limit_s: float = _LIMIT_S) -> int:
+    def ended(self) -> int:
         """Wait until it has ended of itself; its exit status."""
         assert self._process is not None
-        return self._process.wait(limit_s)
+        return self._process.wait(self._limit_s)
 
     def says(self, text: str, times: int = 1) -> str:
         """Wait until it has said this so many times; what it has said by then."""
-        eventually(lambda: self.log.count(text) >= times, _LIMIT_S, f"collectd says {text!r}")
+        eventually(lambda: self.log.count(text) >= times, self._limit_s, f"collectd says {text!r}")
         return self.log
 
     def names(self) -> set[str]:
@@ -225,7 +227,7 @@ class Collectd:
             found = self._rows(name)
             return found if found and until(found) else None
 
-        return eventually(enough, _LIMIT_S, f"values of {name}, now {self._rows(name)[-3:]}")
+        return eventually(enough, self._limit_s, f"values of {name}, now {self._rows(name)[-3:]}")
 
     def observed(self, name: str, until: Callable[[list[Any]], object] = bool) -> list[Any]:
         """What the observer has written down, once it is enough."""
@@ -236,7 +238,7 @@ class Collectd:
             found = [json.loads(line) for line in lines if line.endswith("\n")]
             return found if until(found) else None
 
-        return eventually(enough, _LIMIT_S, f"{name} are observed")
+        return eventually(enough, self._limit_s, f"{name} are observed")
 
     def _rows(self, name: str) -> list[Row]:
         rows: list[Row] = []
@@ -249,7 +251,7 @@ class Collectd:
 
     def _ask(self, command: str) -> str:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-            client.settimeout(_LIMIT_S)
+            client.settimeout(self._limit_s)
             client.connect(str(self._folder / "sock"))
             file = client.makefile("rw")
             file.write(f"{command}\n")

@@ -16,7 +16,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Building a peer takes minutes and has limits of its own: time the tests, not their fixtures."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.timeout(60, func_only=True))
+            item.add_marker(pytest.mark.timeout(240, func_only=True))
 
 
 @pytest.fixture(scope="session")

@@ -61,7 +61,9 @@ class Telegraf:
         inputs: str,
         outputs: str = "",
         interval: str = "200ms",
+        limit_s: float = LIMIT_S,
     ) -> None:
+        self._limit_s = limit_s
         folder.mkdir(exist_ok=True)
         self._executable = executable
         self._file = folder / "metrics.influx"
@@ -82,7 +84,7 @@ class Telegraf:
         for process in (self._process, *children):
             if process.is_running():
                 process.kill()
-        self._process.wait(LIMIT_S)
+        self._process.wait(self._limit_s)
         print(self.log)
 
     @property
@@ -102,7 +104,7 @@ class Telegraf:
             found = self.received()
             return found if until(found) else None
 
-        return eventually(enough, LIMIT_S, "what was written arrives in Telegraf's file")
+        return eventually(enough, self._limit_s, "what was written arrives in Telegraf's file")
 
     def received(self) -> list[Line]:
         """Every whole line of its file."""
@@ -111,11 +113,13 @@ class Telegraf:
 
     def child(self) -> psutil.Process:
         """The process that execd has started."""
-        return eventually(lambda: next(iter(self._process.children()), None), LIMIT_S, "execd has a child")
+        return eventually(
+            lambda: next(iter(self._process.children()), None), self._limit_s, "execd has a child"
+        )
 
     def says(self, text: str) -> None:
         """Wait until it has said this."""
-        eventually(lambda: text in self.log, LIMIT_S, f"Telegraf says {text!r}")
+        eventually(lambda: text in self.log, self._limit_s, f"Telegraf says {text!r}")
 
     def hang(self) -> None:
         """SIGSTOP: it reads nothing any more."""
