@@ -33,9 +33,9 @@ def instances(roots: Roots) -> list[str]:
 def test_a_kill_names_the_shell_and_its_parent(tracing: Roots) -> None:
     victim = subprocess.Popen(["sleep", "100"])
     with watched(watcher(tracing)) as heard:
-        shell = subprocess.Popen(["bash", "-c", f"kill -9 {victim.pid}; sleep 1"])
+        shell = subprocess.Popen(["bash", "-c", f"kill -9 {victim.pid}; read x"], stdin=subprocess.PIPE)
         sent = heard.first(Signal, lambda e: e.pid == victim.pid)
-        shell.wait()
+        shell.communicate()
     assert victim.wait() == -signal.SIGKILL
     assert (sent.signal, sent.code, sent.result) == (9, 0, 0)
     assert (sent.sender_pid, sent.sender_comm) == (shell.pid, "bash")
