@@ -113,12 +113,24 @@ class Facts:
         return members[0] if len(members) == 1 else None
 
     @cached_property
+    def unit(self) -> UnitResult | None:
+        """systemd's account of this run, and of no other of the same unit."""
+        told = self.near_end(UnitResult, self._is_of_this_run, 30, 10)
+        return min(told, key=lambda e: abs(e.time_ns - self.end_ns), default=None)
+
+    def _is_of_this_run(self, e: UnitResult) -> bool:
+        mine = self.workload
+        if e.workload.id != mine.id and not (mine.cgroup and e.workload.cgroup == mine.cgroup):
+            return False
+        return e.workload.pid is None or mine.pid is None or e.workload.pid == mine.pid
+
+    @cached_property
     def signal(self) -> int | None:
         """The signal that truly ended the main process; None if none did, or nobody knows."""
         if self.main_exit is not None:
             return self.main_exit.signal
-        for unit in self.all(UnitResult, lambda e: e.signal is not None):
-            return unit.signal
+        if self.unit is not None and self.unit.signal is not None:
+            return self.unit.signal
         return self.exit.signal
 
     @cached_property
@@ -129,8 +141,8 @@ class Facts:
         """
         if self.main_exit is not None:
             return self.main_exit.code
-        for unit in self.all(UnitResult, lambda e: e.code is not None):
-            return unit.code
+        if self.unit is not None and (self.unit.code is not None or self.unit.signal is not None):
+            return self.unit.code
         if self.exit.signal is not None or self.exit.code is None or self.exit.code > 128:
             return None
         return self.exit.code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal as signals
 from collections.abc import Sequence
 
-from cgotel.evidence import Fault, ForkRejected, LastWords, PidsEvents, UnitResult
+from cgotel.evidence import Fault, ForkRejected, LastWords, PidsEvents
 from cgotel.restarts.facts import Facts
 from cgotel.restarts.rule import Rule, any_of, found
 from cgotel.restarts.rules.gpu import words_without_a_full_gpu
@@ -33,7 +33,8 @@ def main_ended(facts: Facts) -> Sequence[Finding]:
     if facts.main_exit is not None:
         how = f"by {_signal_name(facts.signal)}" if facts.signal is not None else f"with {facts.code}"
         seen.append(found(facts.main_exit, f"the main process ({facts.main_exit.pid}) ended {how}"))
-    for unit in facts.all(UnitResult):
+    unit = facts.unit
+    if unit is not None and (unit.signal is not None or unit.code is not None):
         how = f"signal {unit.signal}" if unit.signal is not None else f"code {unit.code}"
         seen.append(found(unit, f"systemd says {how}, Result={unit.result}"))
     if facts.exit.code is not None:

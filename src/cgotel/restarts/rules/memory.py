@@ -15,7 +15,6 @@ from cgotel.evidence import (
     OomKill,
     RuntimeState,
     Signal,
-    UnitResult,
     UserspaceOom,
 )
 from cgotel.restarts.amounts import amount, margin
@@ -102,10 +101,9 @@ def killed(facts: Facts) -> Sequence[Finding]:
     """SIGKILL truly ended the main process."""
     if facts.main_exit is not None and facts.killed:
         return [found(facts.main_exit, f"SIGKILL ended the main process ({facts.main_exit.pid})")]
-    return [
-        found(unit, "systemd saw SIGKILL end the main process")
-        for unit in facts.all(UnitResult, lambda e: e.signal == SIGKILL)
-    ]
+    if facts.unit is not None and facts.unit.signal == SIGKILL:
+        return [found(facts.unit, "systemd saw SIGKILL end the main process")]
+    return []
 
 
 def may_be_killed(facts: Facts) -> Sequence[Finding]:
@@ -137,7 +135,7 @@ def another_sender(facts: Facts) -> Sequence[Finding]:
 def runtime_says_oom(facts: Facts) -> Sequence[Finding]:
     """The runtime's flag: counted among the evidence, never enough."""
     states = facts.all(RuntimeState, lambda e: e.oom_killed is True)
-    results = facts.all(UnitResult, lambda e: e.result == "oom-kill")
+    results = [facts.unit] if facts.unit is not None and facts.unit.result == "oom-kill" else []
     return [
         *(found(e, "the runtime says OOMKilled") for e in states),
         *(found(e, "systemd says Result=oom-kill") for e in results),
@@ -157,13 +155,11 @@ def host_was_full(facts: Facts) -> Sequence[Finding]:
 
 def stopped_for_member(facts: Facts) -> Sequence[Finding]:
     """systemd ended the unit because one of its processes was OOM-killed (OOMPolicy=stop or kill)."""
-    return [
-        found(
-            unit,
-            f"systemd ended the unit: a process of it was OOM-killed (OOMPolicy={unit.oom_policy or 'stop'})",
-        )
-        for unit in facts.all(UnitResult, lambda e: e.result == "oom-kill" and e.oom_policy != "continue")
-    ]
+    unit = facts.unit
+    if unit is None or unit.result != "oom-kill" or unit.oom_policy == "continue":
+        return []
+    policy = unit.oom_policy or "stop"
+    return [found(unit, f"systemd ended the unit: a process of it was OOM-killed (OOMPolicy={policy})")]
 
 
 def member_killed_at_limit(facts: Facts) -> Sequence[Finding]:

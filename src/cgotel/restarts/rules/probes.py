@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgotel.evidence import MemoryEvents, MemoryUse, ProbeResult, RuntimeAction, UnitResult
+from cgotel.evidence import MemoryEvents, MemoryUse, ProbeResult, RuntimeAction
 from cgotel.restarts.facts import Facts
 from cgotel.restarts.rule import Rule, any_of, found
 from cgotel.restarts.rules.supervisor import stop_asked
@@ -56,10 +56,9 @@ def stopped_after_unhealthy(facts: Facts) -> Sequence[Finding]:
 
 def watchdog_fired(facts: Facts) -> Sequence[Finding]:
     """systemd says that the watchdog was not fed in time."""
-    return [
-        found(e, "systemd says Result=watchdog")
-        for e in facts.all(UnitResult, lambda e: e.result == "watchdog")
-    ]
+    if facts.unit is None or facts.unit.result != "watchdog":
+        return []
+    return [found(facts.unit, "systemd says Result=watchdog")]
 
 
 def aborted_by_systemd(facts: Facts) -> Sequence[Finding]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgotel.evidence import HostState, RunStarted, RuntimeAction, RuntimeState, Signal, UnitResult
+from cgotel.evidence import HostState, RunStarted, RuntimeAction, RuntimeState, Signal
 from cgotel.restarts.facts import SIGKILL, Facts
 from cgotel.restarts.rule import Rule, found
 from cgotel.restarts.verdict import Finding
 
 _GRACE_S = 120.0
 _HARMLESS = frozenset((1, 10, 12, 17, 18, 28))  # HUP, USR1, USR2, CHLD, CONT, WINCH: asked of the living
+_STOP_JOBS = frozenset(("stop", "restart", "try-restart", "reload-or-restart"))
 _STOPS = frozenset(("stop", "restart", "killing", "stopping", "remove"))
 
 
@@ -32,15 +33,19 @@ def _words(e: RuntimeAction) -> str:
 
 
 def _by_job(facts: Facts) -> list[Finding]:
-    return [
-        found(e, f"systemd had a {e.job} job for it")
-        for e in facts.all(
-            UnitResult, lambda e: e.job in ("stop", "restart", "try-restart", "reload-or-restart")
-        )
-    ] + [
+    seen = [
         found(e, "the runtime says that a stop was asked for")
-        for e in facts.all(RuntimeState, lambda e: e.stop_requested is True)
+        for e in facts.near_end(RuntimeState, lambda e: e.stop_requested is True, 5, 60)
     ]
+    if facts.unit is not None and _stopped_by_job(facts):
+        seen.append(found(facts.unit, f"systemd had a {facts.unit.job} job for it"))
+    return seen
+
+
+def _stopped_by_job(facts: Facts) -> bool:
+    """Not so for the scope of a container: its runtime stops that after every end."""
+    unit = facts.unit
+    return unit is not None and unit.workload.id == facts.workload.id and unit.job in _STOP_JOBS
 
 
 def _by_signal(facts: Facts) -> list[Finding]:
@@ -138,7 +143,7 @@ def _by(facts: Facts) -> str:
     asked = [e.source for e in facts.actions if _ends(e)]
     if asked:
         return asked[-1]
-    if any(e.job for e in facts.all(UnitResult)):
+    if _stopped_by_job(facts):
         return "systemd"
     return next((e.sender_comm for e in facts.signals_to_main if facts.by_runtime(e)), "")
 
