@@ -124,7 +124,7 @@ class Inquiry:
     def see(self, sweep: Sweep) -> None:
         """Take the amounts of a sweep: what an exit was surrounded by."""
         with self._lock:
-            self._surroundings.see(sweep)
+            self._surroundings.see(sweep, self._clock.to_wall(0))
 
     def readings(self, time_ns: int) -> list[Reading]:
         """How often each workload ended, and was started again, by cause."""

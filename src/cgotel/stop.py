@@ -34,7 +34,9 @@ class Stop:
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait for it, for at most so many seconds; whether it is set."""
         if not self._set:
-            select.select([self._fd], [], [], timeout_s)
+            poll = select.poll()
+            poll.register(self._fd, select.POLLIN)
+            poll.poll(None if timeout_s is None else timeout_s * 1000)
         return self._set
 
     def wait_for(self, descriptor: int, timeout_s: float | None = None) -> bool:

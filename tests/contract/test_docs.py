@@ -13,6 +13,7 @@ import pytest
 from cgotel import plugins, testing
 from cgotel.assemble import assemble
 from cgotel.cli import COMMANDS
+from cgotel.config import AgentSettings, PluginSettings, RestartSettings
 from cgotel.kernel.roots import Roots
 
 ROOT = Path(__file__).parents[2]
@@ -33,10 +34,17 @@ def test_the_example_configuration_names_every_key():
     text = (ROOT / "examples/cgotel.toml").read_text()
     tables = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))
     registry = plugins.load(environ={plugins.RESCUE: "none"})
-    for section, known in (("collectors", registry.collectors), ("outputs", registry.outputs)):
+    sections = {
+        "collectors": registry.collectors,
+        "watchers": registry.watchers,
+        "outputs": registry.outputs,
+    }
+    for section, known in sections.items():
         for name, kind in known.items():
             keys = {field.encode_name for field in msgspec.structs.fields(kind.Config)}
             assert set(tables[section][name]) == keys, f"[{section}.{name}]"
+    for name, table in (("agent", AgentSettings), ("restarts", RestartSettings), ("plugins", PluginSettings)):
+        assert set(tables[name]) == {f.encode_name for f in msgspec.structs.fields(table)}, f"[{name}]"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

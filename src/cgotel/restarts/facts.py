@@ -143,14 +143,24 @@ class Facts:
             return self.main_exit.code
         if self.unit is not None and (self.unit.code is not None or self.unit.signal is not None):
             return self.unit.code
-        if self.exit.signal is not None or self.exit.code is None or self.exit.code > 128:
+        if self.exit.signal is not None or self.reported_code is None or self.reported_code > 128:
             return None
-        return self.exit.code
+        return self.reported_code
+
+    @property
+    def reported_code(self) -> int | None:
+        """The runtime's exit code, unless it is of its own making: 137 where its shim had died."""
+        return None if self.shim_died else self.exit.code
+
+    @cached_property
+    def shim_died(self) -> bool:
+        """containerd's shim died: what was left was killed, and nobody knows how it would have ended."""
+        return any(e.action == "shim_died" and self.is_near(e, 10, 10) for e in self.actions)
 
     @property
     def reported_signal(self) -> int | None:
         """The signal that the runtime's exit code may stand for."""
-        code = self.exit.code
+        code = self.reported_code
         return code - 128 if code is not None and 128 < code < 128 + 65 else None
 
     def may_have_ended_by(self, number: int) -> bool:
@@ -159,7 +169,7 @@ class Facts:
             return self.signal == number
         if self.main_exit is not None or self.code is not None:
             return False
-        return self.exit.code is None or self.reported_signal == number
+        return self.reported_code is None or self.reported_signal == number
 
     @property
     def killed(self) -> bool:
@@ -205,10 +215,13 @@ class Facts:
 
     @cached_property
     def counted_limits(self) -> list[MemoryEvents]:
-        """``oom`` rose at a limit of its own or of an ancestor, near the end; the lowest first."""
+        """``oom`` rose at a limit of its own or of an ancestor, near the end; the lowest first.
+
+        Of an ancestor only its local counter: the hierarchical one also rises for a neighbour's limit.
+        """
         rose = self.near_end(
             MemoryEvents,
-            lambda e: (self.own(e.cgroup) or self.above(e.cgroup)) and e.rose.get("oom", 0) > 0,
+            lambda e: (self.own(e.cgroup) or (e.local and self.above(e.cgroup))) and e.rose.get("oom", 0) > 0,
             5,
             5,
         )

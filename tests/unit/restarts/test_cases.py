@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+from cgotel.evidence import MemoryEvents
 from cgotel.restarts.case import Case, decode
 from cgotel.restarts.classify import classify
 from cgotel.restarts.verdict import MEMORY_CAUSES
@@ -103,3 +104,13 @@ def test_what_no_source_saw_is_named() -> None:
     verdict = classify(without(case, ("kernel_log",)))
     assert (verdict.cause, verdict.sureness) == ("unknown", "unknown")
     assert verdict.missing == {"kernel_log": "not permitted"}
+
+
+def test_a_neighbour_at_its_own_limit_is_no_limit_of_the_parent() -> None:
+    """The parent's hierarchical counter rises for it as well; only the local one tells whose limit it was."""
+    case = load("oom-event-missing-equal-limits")
+    hierarchical = tuple(
+        msgspec.structs.replace(e, local=False) if isinstance(e, MemoryEvents) else e for e in case.evidence
+    )
+    assert classify(case).cause == "cgroup_oom"
+    assert classify(msgspec.structs.replace(case, evidence=hierarchical)).cause != "cgroup_oom"

@@ -17,16 +17,20 @@ _REASONS = ("unhealthy", "liveness", "startup probe")
 
 def probe_failed(facts: Facts) -> Sequence[Finding]:
     """The last probes before the end failed, so that it was held for unhealthy."""
-    results = [
-        e
-        for e in facts.all(ProbeResult, lambda e: e.workload.id == facts.workload.id)
-        if e.time_ns <= facts.end_ns
-    ]
+    results = [e for e in facts.all(ProbeResult, lambda e: _is_about(e, facts)) if e.time_ns <= facts.end_ns]
     if results and not results[-1].ok and facts.is_near(results[-1], _UNHEALTHY_BEFORE_S):
         last = results[-1]
         slow = f" after {last.latency_s:.3g} s" if last.latency_s is not None else ""
         return [found(last, f"its health probe failed{slow}, {last.failures or 1} in a row")]
     return []
+
+
+def _is_about(e: ProbeResult, facts: Facts) -> bool:
+    """A probe of ours knows its workload by the name it was configured with."""
+    mine = facts.workload
+    return e.workload.id in (mine.id, mine.name, mine.cgroup) or bool(
+        mine.name and e.workload.name == mine.name
+    )
 
 
 def unhealthy(facts: Facts) -> Sequence[Finding]:

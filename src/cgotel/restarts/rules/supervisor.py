@@ -49,6 +49,8 @@ def _stopped_by_job(facts: Facts) -> bool:
 
 
 def _by_signal(facts: Facts) -> list[Finding]:
+    if facts.shim_died:
+        return []  # the runtime clears away what its shim left behind: nobody asked for that
     return [
         found(e, f"{e.sender_comm} sent signal {e.signal} for its runtime")
         for e in facts.signals_to_main

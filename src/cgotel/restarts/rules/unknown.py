@@ -24,6 +24,10 @@ def unknown(facts: Facts) -> Verdict:
 
 
 def _because(facts: Facts) -> str:
+    if facts.shim_died:
+        return (
+            "containerd's shim died, and what was left was killed: its exit code is containerd's own making"
+        )
     if facts.killed:
         return "SIGKILL ended the main process, and nobody saw who sent it"
     if facts.may_have_ended_by(SIGKILL) and facts.reported_signal == SIGKILL:
