@@ -6,6 +6,8 @@ import msgspec
 
 from cgotel.evidence import AnyEvidence, Workload
 
+_GRAIN_NS = 10_000_000  # a stamp that is told again may be some microseconds off, and no run is that short
+
 
 class Exit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The end of one run of a workload, as its supervisor told it (times: Unix nanoseconds).
@@ -29,7 +31,7 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     @property
     def uid(self) -> str:
         """The same for the same end, however often it is told."""
-        return f"{self.workload.key}@{(self.began_ns or self.ended_ns) // 1_000_000}"
+        return f"{self.workload.key}@{(self.began_ns or self.ended_ns) // _GRAIN_NS}"
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

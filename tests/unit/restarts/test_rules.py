@@ -412,3 +412,8 @@ def test_with_nothing_but_a_code_it_is_probable() -> None:
     assert verdict(judge(ended(0, MODEL, code=1), code=1, silent=DEAF)) == ("application_error", "probable")
     assert verdict(judge(code=0, silent=DEAF)) == ("completed", "probable")
     assert verdict(judge(silent=DEAF)) == ("unknown", "unknown")
+
+
+def test_podman_does_not_say_which_signal_it_sent() -> None:
+    assert judge(action(-2, MODEL, "kill"), exited(0, OWN, signal=9), code=137).cause == "requested_stop"
+    assert judge(action(-60, MODEL, "kill"), exited(0, OWN, code=1), code=1).cause == "application_error"

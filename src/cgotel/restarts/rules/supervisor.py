@@ -10,6 +10,7 @@ from cgotel.restarts.rule import Rule, found
 from cgotel.restarts.verdict import Finding
 
 _GRACE_S = 120.0
+_AT_ONCE_S = 15.0
 _HARMLESS = frozenset((1, 10, 12, 17, 18, 28))  # HUP, USR1, USR2, CHLD, CONT, WINCH: asked of the living
 _STOP_JOBS = frozenset(("stop", "restart", "try-restart", "reload-or-restart"))
 _STOPS = frozenset(("stop", "restart", "killing", "stopping", "remove"))
@@ -21,11 +22,16 @@ def stop_asked(facts: Facts) -> Sequence[Finding]:
 
 
 def _by_action(facts: Facts) -> list[Finding]:
-    return [found(e, _words(e)) for e in facts.actions if _ends(e) and facts.is_near(e, _GRACE_S, 5)]
+    return [found(e, _words(e)) for e in facts.actions if _ends(e) and facts.is_near(e, _grace_s(e), 5)]
 
 
 def _ends(e: RuntimeAction) -> bool:
-    return e.action in _STOPS or (e.action == "kill" and e.signal is not None and e.signal not in _HARMLESS)
+    return e.action in _STOPS or (e.action == "kill" and e.signal not in _HARMLESS)
+
+
+def _grace_s(e: RuntimeAction) -> float:
+    """Podman does not say which signal it was told to send: only what ends at once was meant to."""
+    return _AT_ONCE_S if e.action == "kill" and e.signal is None else _GRACE_S
 
 
 def _words(e: RuntimeAction) -> str:
