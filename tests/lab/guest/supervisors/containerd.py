@@ -110,7 +110,8 @@ class Containerd(Supervisor):
 
     def _listen(self) -> None:
         self._stream = subprocess.Popen(["ctr", "events"], stdout=subprocess.PIPE, text=True)
-        threading.Thread(target=self._take).start()
+        self._listener = threading.Thread(target=self._take)
+        self._listener.start()
         # It listens once it tells of something that was done to have it told.
         mark = ("", "update")
         await_that(
@@ -118,8 +119,9 @@ class Containerd(Supervisor):
         )
 
     def close(self) -> None:
-        self._stream.terminate()
-        self._stream.wait()
+        with self._stream:
+            self._stream.terminate()
+            self._listener.join()
 
     def _take(self) -> None:
         assert self._stream.stdout
