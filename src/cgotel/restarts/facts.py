@@ -246,10 +246,26 @@ class Facts:
         near = [e for e in self.signals_to_main if e.signal == self.signal and self.is_near(e)]
         return near[0] if near else None
 
+    @cached_property
+    def told_signal(self) -> int | None:
+        """The signal that ended a child, where the main process passed that on as 128 + N, as shells do."""
+        return self.code - 128 if self.code is not None and 128 < self.code < 128 + 65 else None
+
+    @cached_property
+    def told_child(self) -> ProcessExit | None:
+        """The child whose end by a signal the main process passed on."""
+        ends = self.near_end(
+            ProcessExit,
+            lambda e: self.own(e.cgroup) and not self.is_main(e.pid) and e.signal == self.told_signal,
+        )
+        return ends[-1] if ends and self.told_signal is not None else None
+
     def by_runtime(self, sent: Signal) -> bool:
-        """Whether a signal came from a container runtime, on somebody's order."""
+        """Whether a signal came from the workload's supervisor, on somebody's order."""
         if self.own(sent.sender_cgroup):
             return False
+        if self.workload.runtime == "systemd" and sent.sender_pid == 1:
+            return True
         parent = sent.sender_parent
         return sent.sender_comm in RUNTIME_SENDERS or parent.startswith(("containerd-shim", "conmon"))
 

@@ -20,7 +20,7 @@ from cgotel.store.incidents import find
 from cgotel.sweeper import Sweeper
 
 SETTLE_S = 3.0
-_WAIT_S = 90.0
+_WAIT_S = 60.0
 
 
 class Heard(NamedTuple):
@@ -43,12 +43,20 @@ class Verdicts:
             self.events.append(Heard(event, time.monotonic()))
             self._changed.notify_all()
 
-    def of(self, what: str, count: int = 1, timeout_s: float = _WAIT_S) -> list[Incident]:
-        """The incidents of a name, id or path, the oldest first, as soon as there are so many."""
+    def of(self, what: str, count: int = 1, cause: str = "", timeout_s: float = _WAIT_S) -> list[Incident]:
+        """The incidents of a workload whose name or id has this in it, the oldest first.
+
+        As soon as there are so many and the first is judged by ``cause``, or the time is up.
+        """
+
+        def enough() -> bool:
+            found = self._incidents(what)
+            return len(found) >= count and (not cause or found[0].verdict.cause == cause)
+
         with self._changed:
-            enough = self._changed.wait_for(lambda: len(self._incidents(what)) >= count, timeout_s)
+            self._changed.wait_for(enough, timeout_s)
         found = self._incidents(what)
-        if not enough:
+        if len(found) < count:
             told = [heard.event.body for heard in self.events]
             raise TimeoutError(f"{len(found)} of {count} ends of {what} within {timeout_s:g} s; told: {told}")
         return found
@@ -66,7 +74,12 @@ class Verdicts:
 
     def _incidents(self, what: str) -> list[Incident]:
         with self._database.transaction() as connection:
-            return list(find(connection, what))[::-1]
+            found = [
+                i
+                for i in find(connection)
+                if what in f"{i.case.exit.workload.title} {i.case.exit.workload.id}"
+            ]
+        return found[::-1]
 
 
 @contextmanager

@@ -417,3 +417,30 @@ def test_with_nothing_but_a_code_it_is_probable() -> None:
 def test_podman_does_not_say_which_signal_it_sent() -> None:
     assert judge(action(-2, MODEL, "kill"), exited(0, OWN, signal=9), code=137).cause == "requested_stop"
     assert judge(action(-60, MODEL, "kill"), exited(0, OWN, code=1), code=1).cause == "application_error"
+
+
+def test_a_child_that_was_killed_from_inside_and_passed_on() -> None:
+    sent = msgspec.structs.replace(killed_by(-0.02, MODEL, "sh", 9, OWN), pid=77)
+    found = judge(sent, exited(-0.01, OWN, pid=77, signal=9), exited(0, OWN, code=137), code=137)
+    assert verdict(found) == ("killed_externally", "confirmed")
+    assert found.by == "sh"
+
+
+@pytest.mark.parametrize(("number", "name"), [(6, "SIGABRT"), (11, "SIGSEGV")])
+def test_a_shell_that_passes_a_crash_on(number: int, name: str) -> None:
+    code = 128 + number
+    found = judge(exited(-0.01, OWN, pid=77, signal=number), exited(0, OWN, code=code), code=code)
+    assert found.cause == "crash"
+    assert found.because == f"{name} ended a process of it, for something that it did itself"
+
+
+def test_systemd_that_kills_its_service_was_told_to() -> None:
+    sent = msgspec.structs.replace(killed_by(-0.01, UNIT, "systemd"), sender_pid=1)
+    found = judge(sent, unit("signal", signal=9), exited(0, UNIT.cgroup, signal=9), of=UNIT, signal=9)
+    assert found.cause == "requested_stop"
+
+
+def test_containerd_gives_the_same_id_to_another_image() -> None:
+    new = RunStarted(source="containerd", time_ns=at(2), workload=workload(1, image="model:2"))
+    found = judge(action(-3, MODEL, "kill", 15), exited(0, OWN, code=143), new, code=143)
+    assert found.cause == "redeployed"

@@ -56,14 +56,22 @@ def ended_badly(facts: Facts) -> Sequence[Finding]:
 
 
 def crashed(facts: Facts) -> Sequence[Finding]:
-    """A signal that a process earns by what it does ended the main process."""
-    return main_ended(facts) if _crash_signal(facts) is not None else []
+    """A signal that a process earns by what it does ended the main process, or a child that it waited for."""
+    if _crash_signal(facts) is None:
+        return []
+    child = facts.told_child
+    told = (
+        [found(child, f"{_signal_name(child.signal)} ended {child.comm} ({child.pid}) of it")]
+        if child
+        else []
+    )
+    return [*told, *main_ended(facts)]
 
 
 def _crash_signal(facts: Facts) -> int | None:
     number = facts.signal
-    if number is None and facts.code is None:
-        number = facts.reported_signal
+    if number is None:
+        number = facts.reported_signal if facts.code is None else facts.told_signal
     return number if number in _CRASHES else None
 
 
@@ -113,11 +121,11 @@ def _signal_name(number: int | None) -> str:
 
 
 def _because_crash(facts: Facts) -> str:
-    told = fault_told(facts)
     name = _signal_name(_crash_signal(facts))
-    return (
-        f"{name} ended it: {told[0].text}" if told else f"{name} ended it, for something that it did itself"
-    )
+    if told := fault_told(facts):
+        return f"{name} ended it: {told[0].text}"
+    whom = "a process of it" if facts.told_signal is not None else "it"
+    return f"{name} ended {whom}, for something that it did itself"
 
 
 def _children_lost(facts: Facts) -> Sequence[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgotel.evidence import HostState, RunStarted, RuntimeAction, RuntimeState, Signal
+from cgotel.evidence import HostState, ProcessExit, RunStarted, RuntimeAction, RuntimeState, Signal
 from cgotel.restarts.facts import SIGKILL, Facts
 from cgotel.restarts.rule import Rule, found
 from cgotel.restarts.verdict import Finding
@@ -73,7 +73,7 @@ def replaced(facts: Facts) -> Sequence[Finding]:
         if isinstance(e, RuntimeAction | RunStarted)
         and e.workload.name
         and e.workload.name == mine.name
-        and e.workload.id != mine.id
+        and (e.workload.id != mine.id or e.time_ns > facts.end_ns)
         and _other_image(facts, e)
     ]
     return [
@@ -125,6 +125,28 @@ def _who(facts: Facts, sent: Signal) -> str:
     return f"{name} in {sent.sender_cgroup}" if sent.sender_cgroup else name
 
 
+def child_killed_by_somebody(facts: Facts) -> Sequence[Finding]:
+    """Somebody killed a child, and the main process passed its status on."""
+    child = facts.told_child
+    if child is None:
+        return []
+    sent = _to_child(facts, child)
+    if sent is None:
+        return []
+    text = f"{_who(facts, sent)} sent signal {sent.signal} to {sent.comm or child.comm} ({child.pid}) of it"
+    return [found(sent, text), found(child, f"that ended {child.comm} ({child.pid})")]
+
+
+def _to_child(facts: Facts, child: ProcessExit) -> Signal | None:
+    sent = facts.near_end(
+        Signal,
+        lambda e: (
+            e.pid == child.pid and e.signal == child.signal and e.code != 128 and e.sender_pid != child.pid
+        ),
+    )
+    return sent[-1] if sent else None
+
+
 def asked_otherwise(facts: Facts) -> Sequence[Finding]:
     """The kernel, and no process, sent the SIGKILL."""
     if facts.signal != SIGKILL or not facts.kernel_signals:
@@ -158,6 +180,12 @@ def _by(facts: Facts) -> str:
 
 def _by_sender(facts: Facts) -> str:
     sent = _sender(facts)
+    return "" if sent is None else sent.sender_comm or str(sent.sender_pid)
+
+
+def _by_child(facts: Facts) -> str:
+    child = facts.told_child
+    sent = _to_child(facts, child) if child is not None else None
     return "" if sent is None else sent.sender_comm or str(sent.sender_pid)
 
 
@@ -207,5 +235,16 @@ RULES = (
         because=lambda facts: f"{sent_by_somebody(facts)[0].text}",
         by=_by_sender,
         advice=lambda facts: f"find out why {_by_sender(facts)} ends it",
+    ),
+    Rule(
+        cause="killed_externally",
+        name="somebody killed its child, and it passed that on",
+        rank=440,
+        needs=(child_killed_by_somebody,),
+        unless=(stop_asked,),
+        witnesses=("signals", "processes"),
+        because=lambda facts: f"{child_killed_by_somebody(facts)[0].text}, and the main process gave up",
+        by=_by_child,
+        advice=lambda facts: f"find out why {_by_child(facts)} ends it",
     ),
 )

@@ -1,0 +1,102 @@
+"""The proof: real failures, under real supervisors, judged by a whole inquiry.
+
+They are made to happen side by side with the first test of this file; each test waits for its own.
+What was judged is then judged again with sources taken away: that may make a verdict less sure,
+and never wrong about memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from itertools import combinations
+from typing import NamedTuple
+
+import msgspec
+import pytest
+from tests.lab.guest.failures.catalogue import CELLS, Cell, cell_id
+from tests.lab.guest.failures.model import ALL, Caused
+from tests.lab.guest.failures.stage import Stage
+from tests.lab.guest.verdicts import Verdicts, inquiring, told
+
+from cgotel.restarts.case import Case
+from cgotel.restarts.classify import classify
+from cgotel.restarts.verdict import MEMORY_CAUSES
+
+pytestmark = pytest.mark.timeout(900)
+
+_SOURCES = (
+    "kernel_log",
+    "signals",
+    "processes",
+    "cgroup_events",
+    "docker",
+    "podman",
+    "containerd",
+    "systemd",
+)
+
+
+class Scene(NamedTuple):
+    verdicts: Verdicts
+    futures: dict[Cell, Future[Caused]]
+
+
+@pytest.fixture(scope="module")
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    stage = Stage()
+    items = [item for item in request.session.items if "scene" in item.fixturenames]
+    cells = [item.callspec.params["cell"] for item in items]
+    for supervisor in ALL:
+        if any(cell[1] == supervisor for cell in cells):
+            stage.supervisor(supervisor)
+    with inquiring(tmp_path_factory.mktemp("verdicts")) as verdicts:
+        futures = stage.cause_all(cells)
+        yield Scene(verdicts, futures)
+        for future in futures.values():
+            future.exception()
+    stage.close()
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=cell_id)
+def test_every_end_is_judged_by_its_cause(
+    cell: Cell, scene: Scene, kernel: str, record_property: Callable[[str, object], None]
+) -> None:
+    failure, supervisor = cell
+    caused = scene.futures[cell].result()
+    name = cell_id(cell).replace("_", "-")
+    if failure.cause is None:
+        assert scene.verdicts.of(name, 0) == []
+        return
+    incidents = scene.verdicts.of(name, caused.ends, failure.cause)
+    incident = incidents[0]
+    verdict = incident.verdict
+    record_property(
+        "verdict", [kernel, supervisor, failure.name, failure.cause, verdict.cause, verdict.sureness]
+    )
+    assert verdict.cause == failure.cause, told(incident)
+    assert verdict.sureness in ("confirmed", "probable"), told(incident)
+    if caused.limit and verdict.cause == "cgroup_oom":
+        assert verdict.limit_cgroup == caused.limit, told(incident)
+    if caused.by:
+        assert caused.by in verdict.by, told(incident)
+    for case, _ in incidents:
+        _never_wrong_about_memory(case, failure.cause)
+
+
+def _never_wrong_about_memory(case: Case, cause: str) -> None:
+    sources = sorted({e.source for e in case.evidence} & set(_SOURCES))
+    for count in range(1, len(sources) + 1):
+        for silenced in combinations(sources, count):
+            less = msgspec.structs.replace(
+                case,
+                evidence=tuple(e for e in case.evidence if e.source not in silenced),
+                silent=case.silent | dict.fromkeys(silenced, "taken away"),
+            )
+            verdict = classify(less)
+            if verdict.cause in MEMORY_CAUSES:
+                assert verdict.cause == cause, silenced
+            if not {"kernel_log", "signals"} - set(silenced):
+                assert verdict.cause not in ("cgroup_oom", "global_oom") or verdict.sureness != "confirmed", (
+                    silenced
+                )
