@@ -4,6 +4,7 @@ MODULES = (
     "cgotel.collectors.cgroup",
     "cgotel.collectors.host",
     "cgotel.collectors.pressure",
+    "cgotel.collectors.rapl",
     "cgotel.outputs.console",
     "cgotel.outputs.influx",
     "cgotel.outputs.otlp",

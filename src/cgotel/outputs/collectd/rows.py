@@ -307,6 +307,14 @@ _HOST_TASKS = {
     "system.process.linux.thread.exits": Row("derive", "thread-exits"),
 }
 
+_POWER = {
+    "hw.energy": Row("derive", "energy-{hw.type}"),
+    "hw.power": Row("power", "{hw.type}"),
+    "hw.host.energy": Row("derive", "energy-host"),
+    "hw.host.power": Row("power", "host"),
+    "cgotel.rapl.subzone.energy": Row("derive", "energy-part"),
+}
+
 _AGENT = {
     "cgotel.sweep.duration": Row("gauge", "sweep_seconds"),
     "cgotel.sweep.points": Row("gauge", "sweep_points"),
@@ -336,6 +344,7 @@ ROWS: Mapping[str, Row] = MappingProxyType(
     | {f"system.memory.linux.{name}": row for name, row in _HOST_LINUX_MEMORY.items()}
     | _HOST_TASKS
     | _pressures("system.{}.linux.pressure")
+    | _POWER
     | _AGENT
     | _ENDS
 )

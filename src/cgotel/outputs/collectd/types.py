@@ -23,6 +23,7 @@ gauge                 value:GAUGE:U:U
 load                  shortterm:GAUGE:0:5000, midterm:GAUGE:0:5000, longterm:GAUGE:0:5000
 memory                value:GAUGE:0:281474976710656
 percent               value:GAUGE:0:100.1
+power                 value:GAUGE:U:U
 ps_cputime            user:DERIVE:0:U, syst:DERIVE:0:U
 ps_state              value:GAUGE:0:65535
 swap_io               value:DERIVE:0:U
