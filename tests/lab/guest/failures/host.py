@@ -23,7 +23,7 @@ def global_oom(supervisor: Supervisor, name: str) -> Caused:
     workload = supervisor.run(name, Program(f"{_GATE}; exec {hog('${x}')}"))
     set_badness(workload, 1000)
     with _scarce_memory() as left_mib:
-        supervisor.open_gate(workload, f"{left_mib + 128}")
+        supervisor.open_gate(workload, f"{left_mib + 512}")
         end = supervisor.wait(workload)
     return Caused(workload, end)
 
