@@ -25,9 +25,8 @@ import psutil  # noqa: TID253 - needed whatever is measured
 from trees import Tree, move, real_trees, recorded_trees, standing_tree
 
 ROOT = Path(__file__).parents[1]
-_LIMIT_S = 300
+_LIMIT_S = 600
 _POLL_S = 0.05
-_WARM_UP = 2
 _AGENT = '[agent]\n  interval = "{interval}s"\n  flush_interval = "{interval}s"\n  omit_hostname = true\n'
 _AGENT += "  metric_buffer_limit = 100000\n  metric_batch_size = 5000\n"
 _FILE = "[[outputs.file]]\n  files = ['{file}']\n  data_format = 'influx'\n"
@@ -57,6 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cgroups", type=int, nargs="*", default=[100, 1000])
     parser.add_argument("--sweeps", type=int, default=15)
+    parser.add_argument("--warm-up", type=int, default=2, help="sweeps before those that count")
     parser.add_argument("--interval", type=int, default=2, help="seconds")
     parser.add_argument("--real", action="store_true", help="cgroups of this machine's kernel; needs root")
     parser.add_argument("--below", metavar="PATH", help="the cgroups below this one, as they are")
@@ -67,7 +67,7 @@ def main() -> None:
     for tree, moves in trees(arguments):
         moved = tree if moves else None
         costs = [
-            (contender.name, measured(executable, contender, moved, arguments.sweeps, arguments.interval))
+            (contender.name, measured(executable, contender, moved, arguments))
             for contender in (native(tree), cgotel(tree))
         ]
         for name, cost in costs:
@@ -107,13 +107,13 @@ def cgotel(tree: Tree) -> Contender:
     return Contender("cgotel", inputs, b"cgotel_source ", 1)
 
 
-def measured(telegraf: str, contender: Contender, tree: Tree | None, sweeps: int, interval: int) -> Cost:
+def measured(telegraf: str, contender: Contender, tree: Tree | None, asked: argparse.Namespace) -> Cost:
     """What so many sweeps cost on average, after the first few."""
-    with running(telegraf, contender, interval) as (process, output):
+    with running(telegraf, contender, asked.interval) as (process, output):
         arrived = Arrived(output, contender)
-        arrived.wait(_WARM_UP, tree)
+        arrived.wait(asked.warm_up, tree)
         began_cpu_s, began = cpu_seconds(process), (arrived.sweeps, arrived.fields, arrived.lines)
-        arrived.wait(_WARM_UP + sweeps, tree)
+        arrived.wait(asked.warm_up + asked.sweeps, tree)
         number = arrived.sweeps - began[0]
         return Cost(
             (cpu_seconds(process) - began_cpu_s) / number,
