@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
+from tests.lab.guest.failures import memory
 from tests.lab.guest.failures.catalogue import CELLS, Cell, cell_id
 from tests.lab.guest.failures.model import ALL, Caused
 from tests.lab.guest.failures.stage import Stage
@@ -71,6 +72,8 @@ def test_every_end_is_judged_by_its_cause(
     incidents = scene.verdicts.of(name, caused.ends, failure.cause)
     incident = incidents[0]
     verdict = incident.verdict
+    if failure is memory.oom_at_parents_limit:
+        print(scene.verdicts.explained(incident))
     record_property(
         "verdict", [kernel, supervisor, failure.name, failure.cause, verdict.cause, verdict.sureness]
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -60,6 +62,21 @@ class Verdicts:
             told = [heard.event.body for heard in self.events]
             raise TimeoutError(f"{len(found)} of {count} ends of {what} within {timeout_s:g} s; told: {told}")
         return found
+
+    def explained(self, incident: Incident) -> str:
+        """What `cgotel explain` says of it, while the store is being written."""
+        path = self._database.path
+        assert path is not None
+        done = subprocess.run(
+            ["cgotel", "explain", incident.case.exit.workload.title],
+            env={**os.environ, "STATE_DIRECTORY": str(path.parent)},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_WAIT_S,
+        )
+        assert f"{incident.verdict.cause}, {incident.verdict.sureness}: " in done.stdout
+        return done.stdout
 
     def event_of(self, name: str, what: str, timeout_s: float = _WAIT_S) -> Heard:
         """The first event of a name whose body or attributes speak of something."""
