@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.lab.guest.units import start, systemctl, unit_file
 
-from cgotel.contract import Bookmark, Roots, State, Timeline
+from cgotel.contract import Bookmark, Roots, State, Timeline, Unavailable
 from cgotel.evidence import Evidence, Gap, LastWords, RunEnded, RunStarted, UnitResult, UserspaceOom
 from cgotel.runtimes.systemd import SystemdSettings, SystemdWatcher
 from cgotel.testing import Heard, watched
@@ -33,7 +33,23 @@ def watcher(bookmark: Bookmark | None = None) -> SystemdWatcher:
 
 @pytest.fixture(autouse=True)
 def bus() -> None:
-    systemctl("start", "dbus.socket", "systemd-journald.socket")
+    systemctl("start", "dbus.socket", "systemd-journald.socket", "dbus.service")
+    until_on_the_bus()
+
+
+def until_on_the_bus() -> None:
+    """systemd takes its name some time after the bus has begun; an agent would try again by itself."""
+    deadline = time.monotonic() + LIMIT_S
+    while True:
+        trial = watcher()
+        try:
+            trial.start()
+            return
+        except Unavailable:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+        finally:
+            trial.close()
 
 
 @pytest.fixture
