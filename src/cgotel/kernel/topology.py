@@ -80,3 +80,11 @@ def boot_time_ns(proc: str) -> int | None:
             seconds = number(line[6:])
             return seconds * 1_000_000_000 if isinstance(seconds, int) else None
     return None
+
+
+def boot_id(proc: str) -> str:
+    """A new one for each boot of the kernel (/proc/sys/kernel/random/boot_id); empty where nobody looks."""
+    try:
+        return read_once(f"{proc}/sys/kernel/random/boot_id").decode("ascii", "replace").strip()
+    except OSError:
+        return ""

@@ -12,7 +12,7 @@ import msgspec
 
 from cgotel.contract import Bookmark, Report, Roots, SourceStatus, State, Stop, Timeline, Unavailable
 from cgotel.evidence import Evidence, Gap, HostState, RunEnded, UserspaceOom
-from cgotel.kernel.files import read_once
+from cgotel.kernel import topology
 from cgotel.runtimes.systemd import manager, oom_daemons
 from cgotel.runtimes.systemd.bus import BUS, Bus, address
 from cgotel.runtimes.systemd.units import SOURCE
@@ -61,7 +61,7 @@ class Listener:
 
     def open(self) -> None:
         """Connect to the bus and see that systemd is there. Raises `Unavailable` where it is not."""
-        self._boot = read_once(f"{self._roots.proc}/sys/kernel/random/boot_id").decode().strip()
+        self._boot = topology.boot_id(self._roots.proc)
         self._loop = asyncio.new_event_loop()
         self._bus = Bus(self._take)
         self._loop.run_until_complete(self._connect(self._bus))

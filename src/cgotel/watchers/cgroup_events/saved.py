@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from cgotel.kernel.cgroupfs import CgroupDirectory
-from cgotel.kernel.files import read_once
 from cgotel.watchers.cgroup_events.member import Member
 from cgotel.watchers.cgroup_events.tally import NOTHING, Counts
 
@@ -51,14 +50,6 @@ def counted(members: Iterable[Member]) -> dict[int, dict[str, dict[str, int]]]:
     """The counters above zero."""
     counts = {member.directory.id: _files(member) for member in members}
     return {id_: files for id_, files in counts.items() if files}
-
-
-def boot_id(proc: str) -> str:
-    """Which boot of the machine this is; empty where nobody may know."""
-    try:
-        return read_once(f"{proc}/sys/kernel/random/boot_id").decode("ascii", "replace").strip()
-    except OSError:
-        return ""
 
 
 def _files(member: Member) -> dict[str, dict[str, int]]:

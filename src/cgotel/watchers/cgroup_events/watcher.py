@@ -21,6 +21,7 @@ from cgotel.contract import (
     WatcherSettings,
 )
 from cgotel.evidence import CgroupEmptied, Gap
+from cgotel.kernel import topology
 from cgotel.kernel.cgroupfs import CgroupDirectory, CgroupTree
 from cgotel.kernel.files import Descriptors
 from cgotel.kernel.notify import Change, Notice
@@ -30,7 +31,7 @@ from cgotel.watchers.cgroup_events.due import Due
 from cgotel.watchers.cgroup_events.hearing import Hearing
 from cgotel.watchers.cgroup_events.member import CONTROL, FREEZE, MEMORY, NOTIFIED, PIDS, STATE, Member, text
 from cgotel.watchers.cgroup_events.members import Members, Told, made, unknown
-from cgotel.watchers.cgroup_events.saved import Saved, boot_id, counted, decode, encode
+from cgotel.watchers.cgroup_events.saved import Saved, counted, decode, encode
 from cgotel.watchers.cgroup_events.told import LAG_NS, SOURCE, Words
 
 log = logging.getLogger(__name__)
@@ -368,7 +369,7 @@ class CgroupEvents(Watcher):
             log.warning("%s: what was kept of the last run cannot be read: %s", self.name, error)
             return unknown, now_ns
         since_ns = self.timeline.from_boottime(saved.boottime_ns)
-        if saved.boot != boot_id(self.roots.proc) or saved.options != tuple(sorted(self._options)):
+        if saved.boot != topology.boot_id(self.roots.proc) or saved.options != tuple(sorted(self._options)):
             return unknown, now_ns
         reason = "nobody looked: cgroups that emptied or went meanwhile are not told"
         self._gap = Gap(source=SOURCE, time_ns=now_ns, since_ns=min(since_ns, now_ns), reason=reason)
@@ -376,7 +377,7 @@ class CgroupEvents(Watcher):
 
     def _save(self, now_ns: int) -> None:
         members, _ = self._started()
-        boot = boot_id(self.roots.proc)
+        boot = topology.boot_id(self.roots.proc)
         if not boot:
             return
         saved = Saved(

@@ -19,6 +19,7 @@ from cgotel.contract import (
     WatcherSettings,
 )
 from cgotel.evidence import Evidence, Gap, HostState
+from cgotel.kernel import topology
 from cgotel.kernel.files import read_once
 from cgotel.kernel.kmsg import Kmsg, NotTheLog, Record, parse
 from cgotel.kernel.source import state_of
@@ -63,7 +64,7 @@ class KernelLog(Watcher):
     def start(self) -> None:
         """Open the log. Raises `Unavailable` where it is missing, masked or not for us."""
         self._log = self._opened()
-        self._boot = _boot_id(self.roots)
+        self._boot = topology.boot_id(self.roots.proc)
         if not self.config.history and decode(self.bookmark.read()) is None:
             self._told = _last_sequence(self._log)
 
@@ -201,11 +202,3 @@ def _last_wake_us(log: Kmsg) -> int:
     woken = [record.stamp_us for record in _records(log) if record.text == _WOKE]
     log.rewind()
     return woken[-1] if woken else 0
-
-
-def _boot_id(roots: Roots) -> str:
-    """A new one for each boot; empty where nobody may look."""
-    try:
-        return read_once(f"{roots.proc}/sys/kernel/random/boot_id").decode("ascii", "replace").strip()
-    except OSError:
-        return ""
