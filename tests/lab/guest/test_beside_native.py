@@ -23,8 +23,6 @@ LIMIT_S = 150
 pytestmark = pytest.mark.timeout(300)
 NO_LIMIT = 2**63 - 1
 SETTINGS = f"""\
-[restarts]
-enabled = false
 [collectors.cgroup]
 pressure_averages = true
 slow_interval = 0.1
