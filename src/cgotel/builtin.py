@@ -3,6 +3,7 @@
 MODULES = (
     "cgotel.collectors.cgroup",
     "cgotel.collectors.host",
+    "cgotel.collectors.nvml",
     "cgotel.collectors.pressure",
     "cgotel.collectors.rapl",
     "cgotel.outputs.console",

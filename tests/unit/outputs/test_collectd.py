@@ -52,8 +52,14 @@ def test_every_row_is_of_a_metric():
 
 
 def test_no_two_metrics_of_one_entity_share_a_name():
-    for of_host in (True, False):
-        rows = [row for name, row in ROWS.items() if name.startswith("system.") is of_host]
+    hardware = ("hw.", "nvidia.gpu.")
+    groups = {
+        name: "host" if name.startswith("system.") else "hardware" if name.startswith(hardware) else "rest"
+        for name in ROWS
+    }
+    groups["nvidia.gpu.cgroup.memory.usage"] = "rest"  # it is on the cgroup
+    for group in set(groups.values()):
+        rows = [row for name, row in ROWS.items() if groups[name] == group]
         names = {(row.type, row.instance, str(row.source)) for row in rows}
         assert len(names) == len(rows)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, NamedTuple
@@ -17,15 +16,15 @@ from cgotel.collectors.cgroup.oom import oom_kills
 from cgotel.collectors.cgroup.selection import Selection, compile_globs
 from cgotel.collectors.cgroup.status import statuses
 from cgotel.collectors.cgroup.tables import Family
-from cgotel.collectors.tables import text
 from cgotel.contract import Collector, CollectorSettings, SourceStatus, State, Tick, Unavailable
 from cgotel.identity import KINDS, identify
+from cgotel.identity.cgroups import cgroup_entity
 from cgotel.kernel import topology
 from cgotel.kernel.cgroupfs import CgroupDirectory, CgroupTree
 from cgotel.kernel.files import Descriptors
 from cgotel.kernel.roots import Roots
 from cgotel.kernel.source import state_of
-from cgotel.model import Entity, Event, Reading, Series
+from cgotel.model import Event, Reading, Series
 
 LIMIT_FILES = frozenset(
     (
@@ -204,9 +203,7 @@ class CgroupCollector(Collector):
         began_ns = directory.made_ns
         if directory.is_machine:
             began_ns = topology.boot_time_ns(self.roots.proc) or began_ns
-        path = text(os.fsencode(directory.path))
-        attributes = {**identity.attributes, "process.linux.cgroup": f"0::{path}"}
-        entity = Entity(identity.kind, f"{path}@{directory.id}", attributes, began_ns)
+        entity = cgroup_entity(directory.path, directory.id, began_ns)
         tables = plan.tables if reported else plan.limit_tables
         member = Member(directory, entity, reported, tables, self._descriptors)
         self._members[directory] = member

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cgotel.collectors import hardware
 from cgotel.collectors.instruments import Instruments
 from cgotel.collectors.rapl.meter import Meter
 from cgotel.collectors.rapl.selection import Role, select
@@ -71,8 +72,7 @@ class RaplCollector(Collector):
     def __init__(self, config: RaplConfig, roots: Roots) -> None:
         super().__init__(config, roots)
         make = Instruments()
-        energy = make.counter("hw.energy", "J", "Energy that the component used", number="double")
-        power = make.gauge("hw.power", "W", "Mean power of the component since the last sweep", "double")
+        energy, power = hardware.energy(make), hardware.power(make)
         host = make.counter("hw.host.energy", "J", "Energy that the whole host used", number="double")
         host_power = make.gauge("hw.host.power", "W", "Mean power of the host since the last sweep", "double")
         part = make.counter(

@@ -315,6 +315,35 @@ _POWER = {
     "cgotel.rapl.subzone.energy": Row("derive", "energy-part"),
 }
 
+_REASON = "{nvidia.gpu.clock.event_reason}"
+
+_GPU = {
+    "hw.gpu.utilization": Row("percent", "gpu_used-{hw.gpu.task}", PERCENT),
+    "nvidia.gpu.memory.io.utilization": Row("percent", "mem_bus", PERCENT),
+    "hw.gpu.memory.usage": Row("memory", "used"),
+    "hw.gpu.memory.limit": Row("memory", "total"),
+    "hw.gpu.memory.utilization": Row("percent", "mem_used", PERCENT),
+    "nvidia.gpu.memory.free": Row("memory", "free"),
+    "nvidia.gpu.memory.reserved": Row("memory", "reserved"),
+    "nvidia.gpu.memory.unattributed": Row("memory", "unattributed"),
+    "nvidia.gpu.process.memory.usage": Row("memory", "used-{process.pid}"),
+    "nvidia.gpu.cgroup.memory.usage": Row("memory", "gpu-{hw.id}"),
+    "nvidia.gpu.power.limit": Row("power", "limit"),
+    "hw.temperature": Row("temperature", "{hw.sensor_location}"),
+    "hw.temperature.limit": Row("temperature", "{hw.sensor_location}-{hw.limit_type}"),
+    "nvidia.gpu.clock.frequency": Row("frequency", "{nvidia.gpu.clock.type}"),
+    "nvidia.gpu.clock.status": Row("gauge", f"clock_reason-{_REASON}"),
+    "nvidia.gpu.clock.throttled.time": _ms(f"clock-{_REASON}"),
+    "hw.errors": Row("errors", "ecc-{error.type}"),
+    "hw.status": Row("gauge", "status-{hw.state}"),
+    "nvidia.gpu.memory.remapped_row.count": Row("gauge", "remapped-{nvidia.gpu.memory.remap_cause}"),
+    "nvidia.gpu.status": Row("gauge", "state-{nvidia.gpu.state}"),
+    "nvidia.gpu.recovery.action": Row("gauge", "recovery_action"),
+    "hw.gpu.io": Row("total_bytes", "pcie-{network.io.direction}"),
+    "nvidia.gpu.nvlink.io": Row("total_bytes", "nvlink-{network.io.direction}"),
+    "cgotel.gpu.process.unmapped": Row("gauge", "processes_unmapped"),
+}
+
 _AGENT = {
     "cgotel.sweep.duration": Row("gauge", "sweep_seconds"),
     "cgotel.sweep.points": Row("gauge", "sweep_points"),
@@ -345,6 +374,7 @@ ROWS: Mapping[str, Row] = MappingProxyType(
     | _HOST_TASKS
     | _pressures("system.{}.linux.pressure")
     | _POWER
+    | _GPU
     | _AGENT
     | _ENDS
 )

@@ -17,8 +17,10 @@ count                 value:GAUGE:0:U
 derive                value:DERIVE:0:U
 disk_octets           read:DERIVE:0:U, write:DERIVE:0:U
 disk_ops              read:DERIVE:0:U, write:DERIVE:0:U
+errors                value:DERIVE:0:U
 fork_rate             value:DERIVE:0:U
 freepages             value:GAUGE:0:U
+frequency             value:GAUGE:0:U
 gauge                 value:GAUGE:U:U
 load                  shortterm:GAUGE:0:5000, midterm:GAUGE:0:5000, longterm:GAUGE:0:5000
 memory                value:GAUGE:0:281474976710656
@@ -27,6 +29,7 @@ power                 value:GAUGE:U:U
 ps_cputime            user:DERIVE:0:U, syst:DERIVE:0:U
 ps_state              value:GAUGE:0:65535
 swap_io               value:DERIVE:0:U
+temperature           value:GAUGE:U:U
 threads               value:GAUGE:0:U
 total_bytes           value:DERIVE:0:U
 total_events          value:DERIVE:0:U

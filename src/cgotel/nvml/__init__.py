@@ -1,0 +1,1 @@
+"""NVIDIA's management library: GPUs as plain data, asked in a thread of its own."""
