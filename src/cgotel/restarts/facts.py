@@ -252,13 +252,14 @@ class Facts:
         return self.code - 128 if self.code is not None and 128 < self.code < 128 + 65 else None
 
     @cached_property
-    def told_child(self) -> ProcessExit | None:
-        """The child whose end by a signal the main process passed on."""
-        ends = self.near_end(
+    def told_children(self) -> list[ProcessExit]:
+        """The children whose end by a signal the main process may have passed on, the first to end first."""
+        if self.told_signal is None:
+            return []
+        return self.near_end(
             ProcessExit,
             lambda e: self.own(e.cgroup) and not self.is_main(e.pid) and e.signal == self.told_signal,
         )
-        return ends[-1] if ends and self.told_signal is not None else None
 
     def by_runtime(self, sent: Signal) -> bool:
         """Whether a signal came from the workload's supervisor, on somebody's order."""

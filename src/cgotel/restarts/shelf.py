@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterator
 
-from cgotel.evidence import AnyEvidence, Gap, GpuMemory, GpuState, GpuXid, HostMemory, HostState, Workload
+from cgotel.evidence import (
+    AnyEvidence,
+    Gap,
+    GpuMemory,
+    GpuState,
+    GpuXid,
+    HostMemory,
+    HostState,
+    ProcessExit,
+    Signal,
+    Workload,
+)
 
 _SECOND = 1_000_000_000
 _HOST_WIDE = (Gap, HostMemory, HostState, GpuXid, GpuMemory, GpuState)
@@ -50,7 +61,17 @@ class Shelf:
         for subject in _subjects_of(workload):
             for piece in self._by_subject.get(subject, ()):
                 found[id(piece)] = piece
+        for signal in self._signals_to_members(list(found.values())):
+            found[id(signal)] = signal
         return iter(found.values())
+
+    def _signals_to_members(self, found: list[AnyEvidence]) -> Iterator[Signal]:
+        """Signals to processes of which only the end told where they lived."""
+        for piece in found:
+            if isinstance(piece, ProcessExit) and piece.signal is not None:
+                for sent in self._by_subject.get(("pid", piece.pid), ()):
+                    if isinstance(sent, Signal) and abs(sent.time_ns - piece.time_ns) < _SECOND:
+                        yield sent
 
     def _drop(self) -> None:
         piece, subjects = self._all.popleft()

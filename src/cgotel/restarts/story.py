@@ -5,14 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from cgotel.evidence import AnyEvidence, Gap, HostMemory, MemoryUse, ProcessExit, RunStarted
+import msgspec
+
+from cgotel.evidence import (
+    AnyEvidence,
+    CgroupEmptied,
+    Gap,
+    HostMemory,
+    MemoryEvents,
+    MemoryUse,
+    ProcessExit,
+    RunStarted,
+    UnitResult,
+)
 from cgotel.restarts.case import Case
+from cgotel.restarts.facts import inside
 from cgotel.restarts.verdict import Verdict
 from cgotel.restarts.words import describe
 
 _MOST_LINES = 24
-_ID = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 _SECOND = 1_000_000_000
+_LATE_NS = 3 * _SECOND
+_KILLS = frozenset(("oom", "oom_kill", "oom_group_kill"))
+_ID = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 _BEFORE_S, _AFTER_S = 600.0, 60.0
 
 
@@ -63,30 +78,61 @@ def _timeline(case: Case) -> Iterator[str]:
 
 
 def _telling(case: Case) -> Iterator[AnyEvidence]:
-    """What is worth a line: of amounts only the last before the end, of others' exits none."""
+    """What is worth a line: of amounts only the last before the end, of counters their sum."""
     end_ns = case.exit.ended_ns
     amounts: dict[tuple[str, str | None], AnyEvidence] = {}
+    counts: dict[tuple[str | None, bool], MemoryEvents] = {}
     for piece in case.evidence:
-        if isinstance(piece, Gap) or not -_BEFORE_S * _SECOND <= piece.time_ns - end_ns <= _AFTER_S * _SECOND:
+        if _is_noise(piece, case):
             continue
         if isinstance(piece, MemoryUse | HostMemory):
             key = (type(piece).__name__, piece.cgroup)
             if piece.time_ns <= end_ns and (key not in amounts or amounts[key].time_ns < piece.time_ns):
                 amounts[key] = piece
-        elif (
-            isinstance(piece, RunStarted)
-            and piece.workload.id == case.exit.workload.id
-            and piece.time_ns < end_ns
-        ):
-            continue  # its age is told already
-        elif isinstance(piece, ProcessExit) and piece.pid != case.exit.workload.pid and piece.code == 0:
-            continue
+        elif isinstance(piece, MemoryEvents) and not piece.rose.keys() & _KILLS:
+            _add_up(counts, piece)
         else:
             yield piece
-    own = case.exit.workload.cgroup
-    for (_, cgroup), piece in amounts.items():
-        if cgroup in (None, own) or cgroup == _limit_owner(case):
-            yield piece
+    yield from (piece for piece in counts.values() if piece.rose)
+    shown = (None, case.exit.workload.cgroup, _limit_owner(case))
+    yield from (piece for (_, cgroup), piece in amounts.items() if cgroup in shown)
+
+
+def _is_noise(piece: AnyEvidence, case: Case) -> bool:
+    """What is too far away, or is told already, or follows from the end in every case."""
+    exit_ = case.exit
+    after_ns = piece.time_ns - exit_.ended_ns
+    if not -_BEFORE_S * _SECOND <= after_ns <= _AFTER_S * _SECOND:
+        return True
+    own = inside(piece.cgroup, exit_.workload.cgroup)
+    match piece:
+        case Gap():
+            return True
+        case RunStarted():
+            return piece.workload.id == exit_.workload.id and after_ns < 0
+        case MemoryEvents():
+            return not own and after_ns > _LATE_NS
+        case CgroupEmptied():
+            return not own
+        case UnitResult():
+            return piece.code is None and piece.signal is None and not piece.job
+        case ProcessExit():
+            return piece.pid != exit_.workload.pid and piece.code == 0
+    return False
+
+
+def _add_up(counts: dict[tuple[str | None, bool], MemoryEvents], piece: MemoryEvents) -> None:
+    """Counters that rose often, and killed nothing, are one line."""
+    key = (piece.cgroup, piece.local)
+    before = counts.get(key)
+    if before is None:
+        counts[key] = piece
+        return
+    rose = {
+        name: before.rose.get(name, 0) + piece.rose.get(name, 0) for name in {**before.rose, **piece.rose}
+    }
+    latest = max(before, piece, key=lambda e: e.time_ns)
+    counts[key] = msgspec.structs.replace(latest, rose=rose)
 
 
 def _limit_owner(case: Case) -> str | None:

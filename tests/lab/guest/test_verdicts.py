@@ -67,7 +67,10 @@ def test_every_end_is_judged_by_its_cause(
     caused = scene.futures[cell].result()
     name = cell_id(cell).replace("_", "-")
     if failure.cause is None:
-        assert scene.verdicts.of(name, 0) == []
+        cleared_away = scene.verdicts.of(name, 1)
+        assert [incident.verdict.cause for incident in cleared_away] == ["requested_stop"], told(
+            cleared_away[0]
+        )
         return
     incidents = scene.verdicts.of(name, caused.ends, failure.cause)
     incident = incidents[0]

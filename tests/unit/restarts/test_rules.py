@@ -318,9 +318,33 @@ def test_an_unhealthy_container_that_was_restarted_is_a_health_check() -> None:
         action(-8, MODEL, "health_status: unhealthy"),
         action(-3, MODEL, "kill", 15),
         exited(0, OWN, signal=9),
+        action(0.3, MODEL, "restart"),
         code=137,
     )
     assert found.cause == "health_check"
+
+
+def test_an_unhealthy_container_that_is_cleared_away_was_stopped() -> None:
+    evidence = (action(-60, MODEL, "health_status: unhealthy"), action(-0.1, MODEL, "kill", 9))
+    assert judge(*evidence, exited(0, OWN, signal=9), code=137).cause == "requested_stop"
+
+
+def test_podman_kills_at_once_what_it_holds_for_unhealthy() -> None:
+    podman = Workload(runtime="podman", id="a", name="model", cgroup=OWN, pid=PID)
+    probe = ProbeResult(source="podman", time_ns=at(-0.3), workload=podman, ok=False, failures=1)
+    sent = killed_by(-0.02, podman, "crun", 9, "/system.slice/podman.service")
+    found = judge(probe, sent, exited(0, OWN, signal=9), of=podman, code=137)
+    assert found.cause == "health_check"
+
+
+def test_a_removal_after_the_end_is_no_request() -> None:
+    found = judge(exited(0, OWN, code=0), action(3, MODEL, "remove"), code=0)
+    assert found.cause == "completed"
+
+
+def test_what_never_became_the_program_could_not_start() -> None:
+    runc = msgspec.structs.replace(exited(0, OWN, code=1), comm="runc:[2:INIT]")
+    assert judge(runc, code=1).cause == "start_failure"
 
 
 def test_one_that_was_healthy_again_was_stopped_for_something_else() -> None:
@@ -345,9 +369,8 @@ def test_a_probe_of_ours_speaks_of_a_workload_by_its_name() -> None:
     )
     found = judge(probe, action(-3, MODEL, "kill", 15), exited(0, OWN, code=143), code=143)
     assert found.cause == "requested_stop"
-    found = judge(
-        probe, action(-8, MODEL, "health_status: unhealthy"), action(-3, MODEL, "kill", 15), code=143
-    )
+    unhealthy, kill = action(-8, MODEL, "health_status: unhealthy"), action(-3, MODEL, "kill", 15)
+    found = judge(probe, unhealthy, kill, action(1, MODEL, "restart"), code=143)
     assert any(finding.witness == "probe" for finding in found.supporting)
 
 

@@ -25,6 +25,7 @@ _CRASHES = frozenset(
     )
 )
 _PIDS_BEFORE_S = 60.0
+_INIT_OF_RUNC = ("runc:[", "crun:[")
 
 
 def main_ended(facts: Facts) -> Sequence[Finding]:
@@ -59,13 +60,11 @@ def crashed(facts: Facts) -> Sequence[Finding]:
     """A signal that a process earns by what it does ended the main process, or a child that it waited for."""
     if _crash_signal(facts) is None:
         return []
-    child = facts.told_child
-    told = (
-        [found(child, f"{_signal_name(child.signal)} ended {child.comm} ({child.pid}) of it")]
-        if child
-        else []
-    )
-    return [*told, *main_ended(facts)]
+    children = [
+        found(child, f"{_signal_name(child.signal)} ended {child.comm} ({child.pid}) of it")
+        for child in facts.told_children[:1]
+    ]
+    return [*children, *main_ended(facts)]
 
 
 def _crash_signal(facts: Facts) -> int | None:
@@ -82,7 +81,10 @@ def fault_told(facts: Facts) -> Sequence[Finding]:
 
 
 def could_not_start(facts: Facts) -> Sequence[Finding]:
-    """Its supervisor could not start it."""
+    """Its supervisor could not start it, or what was to become its program never did."""
+    ended = facts.main_exit
+    if ended is not None and ended.comm.startswith(_INIT_OF_RUNC) and ended.code:
+        return [found(ended, f"{ended.comm} ended with {ended.code} before it became the program")]
     if facts.exit.started:
         return []
     why = f": {facts.exit.error}" if facts.exit.error else ""

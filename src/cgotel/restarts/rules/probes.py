@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgotel.evidence import MemoryEvents, MemoryUse, ProbeResult, RuntimeAction
+from cgotel.evidence import MemoryEvents, MemoryUse, ProbeResult, RunStarted, RuntimeAction
 from cgotel.restarts.facts import Facts
-from cgotel.restarts.rule import Rule, any_of, found
+from cgotel.restarts.rule import Rule, found
 from cgotel.restarts.rules.supervisor import stop_asked
 from cgotel.restarts.verdict import Finding
 
 _UNHEALTHY_BEFORE_S = 300.0
+_AT_ONCE_NS = 3 * 10**9
 _WATCHDOG_BEFORE_S = 120.0
 _REASONS = ("unhealthy", "liveness", "startup probe")
 
@@ -50,12 +51,31 @@ def killed_as_unhealthy(facts: Facts) -> Sequence[Finding]:
     ]
 
 
+def held_unhealthy(facts: Facts) -> Sequence[Finding]:
+    """It was held for unhealthy up to the end; Podman's events do not say so, its probes do."""
+    if held := unhealthy(facts):
+        return held
+    return probe_failed(facts) if facts.workload.runtime == "podman" else []
+
+
 def stopped_after_unhealthy(facts: Facts) -> Sequence[Finding]:
-    """It was stopped while it was held for unhealthy: by whom, the runtime does not say."""
-    held = unhealthy(facts)
+    """It was stopped while it was held for unhealthy: at once, or to be started again.
+
+    By whom, the runtime does not say. One that is stopped later, and removed, may just be cleared away.
+    """
+    held = held_unhealthy(facts)
     if not held:
         return []
-    return [finding for finding in stop_asked(facts) if finding.time_ns >= held[-1].time_ns - 10**9]
+    stops = [finding for finding in stop_asked(facts) if finding.time_ns >= held[-1].time_ns - 10**9]
+    if _started_again(facts):
+        return stops
+    return [finding for finding in stops if finding.time_ns - held[-1].time_ns <= _AT_ONCE_NS]
+
+
+def _started_again(facts: Facts) -> bool:
+    restarts = [e for e in facts.actions if e.action == "restart" and facts.is_near(e, 30, 60)]
+    runs = facts.all(RunStarted, lambda e: e.workload.id == facts.workload.id and e.time_ns > facts.end_ns)
+    return bool(restarts or runs)
 
 
 def watchdog_fired(facts: Facts) -> Sequence[Finding]:
@@ -133,7 +153,7 @@ RULES = (
         cause="health_check",
         name="it was stopped while it was unhealthy",
         rank=310,
-        needs=(any_of(unhealthy, probe_failed), stopped_after_unhealthy),
+        needs=(held_unhealthy, stopped_after_unhealthy),
         supports=(probe_failed, main_signalled),
         witnesses=("signals", "processes"),
         because=lambda facts: f"{_because(facts)}",

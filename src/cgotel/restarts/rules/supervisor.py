@@ -11,6 +11,9 @@ from cgotel.restarts.verdict import Finding
 
 _GRACE_S = 120.0
 _AT_ONCE_S = 15.0
+_AT_END_S = 0.5
+_LOGGED_LATE = frozenset(("stop", "restart"))  # by Docker, when all is over
+_LOGGED_LATE_S = 5.0
 _HARMLESS = frozenset((1, 10, 12, 17, 18, 28))  # HUP, USR1, USR2, CHLD, CONT, WINCH: asked of the living
 _STOP_JOBS = frozenset(("stop", "restart", "try-restart", "reload-or-restart"))
 _STOPS = frozenset(("stop", "restart", "killing", "stopping", "remove"))
@@ -22,7 +25,12 @@ def stop_asked(facts: Facts) -> Sequence[Finding]:
 
 
 def _by_action(facts: Facts) -> list[Finding]:
-    return [found(e, _words(e)) for e in facts.actions if _ends(e) and facts.is_near(e, _grace_s(e), 5)]
+    return [
+        found(e, _words(e))
+        for e in facts.actions
+        if _ends(e)
+        and facts.is_near(e, _grace_s(e), _LOGGED_LATE_S if e.action in _LOGGED_LATE else _AT_END_S)
+    ]
 
 
 def _ends(e: RuntimeAction) -> bool:
@@ -127,24 +135,27 @@ def _who(facts: Facts, sent: Signal) -> str:
 
 def child_killed_by_somebody(facts: Facts) -> Sequence[Finding]:
     """Somebody killed a child, and the main process passed its status on."""
-    child = facts.told_child
-    if child is None:
-        return []
-    sent = _to_child(facts, child)
-    if sent is None:
+    child, sent = _killed_child(facts)
+    if child is None or sent is None:
         return []
     text = f"{_who(facts, sent)} sent signal {sent.signal} to {sent.comm or child.comm} ({child.pid}) of it"
     return [found(sent, text), found(child, f"that ended {child.comm} ({child.pid})")]
 
 
-def _to_child(facts: Facts, child: ProcessExit) -> Signal | None:
-    sent = facts.near_end(
-        Signal,
-        lambda e: (
-            e.pid == child.pid and e.signal == child.signal and e.code != 128 and e.sender_pid != child.pid
-        ),
-    )
-    return sent[-1] if sent else None
+def _killed_child(facts: Facts) -> tuple[ProcessExit, Signal] | tuple[None, None]:
+    for child in facts.told_children:
+        sent = facts.near_end(
+            Signal,
+            lambda e, child=child: (  # type: ignore[misc]
+                e.pid == child.pid
+                and e.signal == child.signal
+                and e.code != 128
+                and e.sender_pid != child.pid
+            ),
+        )
+        if sent:
+            return child, sent[-1]
+    return None, None
 
 
 def asked_otherwise(facts: Facts) -> Sequence[Finding]:
@@ -184,8 +195,7 @@ def _by_sender(facts: Facts) -> str:
 
 
 def _by_child(facts: Facts) -> str:
-    child = facts.told_child
-    sent = _to_child(facts, child) if child is not None else None
+    _, sent = _killed_child(facts)
     return "" if sent is None else sent.sender_comm or str(sent.sender_pid)
 
 
