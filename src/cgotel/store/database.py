@@ -16,6 +16,7 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 _VERSION = 1
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS incidents (
     uid TEXT PRIMARY KEY, ended_ns INTEGER NOT NULL, runtime TEXT NOT NULL, name TEXT NOT NULL,
@@ -56,7 +57,8 @@ class Database:
     """One SQLite database, safe to use from several threads.
 
     What fails for want of space or for a damaged disk costs what was to be written: it is told
-    once, counted in ``faults``, and the caller goes on.
+    once, counted in ``faults``, and the caller goes on. A file that is deleted, replaced or damaged
+    meanwhile is begun anew.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -65,8 +67,9 @@ class Database:
         self._told = ""
         self._lock = threading.RLock()
         self._held: int | None = None
-        self._connection = self._opened(path)
-        self._let_go = weakref.finalize(self, _let_go, self._connection, self._held)
+        self._file: tuple[int, int] | None = None
+        self._closed = False
+        self._open(path)
 
     @property
     def in_memory(self) -> bool:
@@ -76,14 +79,17 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Everything in the body, or nothing. Raises `sqlite3.Error`."""
-        with self._lock, self._connection:
-            yield self._connection
+        with self._lock:
+            if self.path is not None and not self._closed and _file(self.path) != self._file:
+                log.error("%s was taken away: a new one is begun", self.path)
+                self._open_again(self.path)
+            with self._connection:
+                yield self._connection
 
     def attempt(self, change: Callable[[sqlite3.Connection], object]) -> bool:
         """Make a change; False, told and counted, where that cannot be done now."""
         try:
-            with self.transaction() as connection:
-                change(connection)
+            self._make(change)
         except sqlite3.Error as error:
             self.faults += 1
             if str(error) != self._told:
@@ -96,7 +102,32 @@ class Database:
     def close(self) -> None:
         """Let go of the file. May be called twice."""
         with self._lock:
+            self._closed = True
             self._let_go()
+
+    def _make(self, change: Callable[[sqlite3.Connection], object]) -> None:
+        """Make a change; where the file turns out to be damaged, in a new one."""
+        try:
+            with self.transaction() as connection:
+                change(connection)
+        except sqlite3.DatabaseError as error:
+            with self._lock:
+                if self.path is None or not _is_damage(error):
+                    raise
+                self._open_again(self.path)
+            with self.transaction() as connection:
+                change(connection)
+
+    def _open(self, path: Path | None) -> None:
+        self._connection = self._opened(path)
+        self._file = _file(self.path) if self.path is not None else None
+        self._let_go = weakref.finalize(self, _let_go, self._connection, self._held)
+
+    def _open_again(self, path: Path) -> None:
+        """As at the start; what cannot be opened any more is from now on kept in memory."""
+        self._let_go()
+        self.path, self._held = None, None
+        self._open(path)
 
     def _opened(self, path: Path | None) -> sqlite3.Connection:
         if path is None:
@@ -113,7 +144,10 @@ class Database:
         try:
             connection = _prepared(str(path))
         except sqlite3.Error as error:
-            return self._begun_anew(path, error)
+            if _is_damage(error):
+                return self._begun_anew(path, error)
+            log.warning("%s: %s: verdicts are kept in memory only", path, error)
+            return _prepared(":memory:")
         self.path = path
         return connection
 
@@ -131,6 +165,21 @@ class Database:
         log.error("%s: %s: it is kept as %s, and a new one is begun", path, error, aside.name)
         self.path = path
         return connection
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    """Which file stands at a path; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Whether an error is the file's own, and not a lack of space or of a lock that will pass."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    return code & 0xFF in _DAMAGED
 
 
 def _let_go(connection: sqlite3.Connection, held: int | None) -> None:

@@ -37,9 +37,17 @@ class Incidents:
 
     def opened(self) -> list[Case]:
         """The ends that an earlier life left without a verdict."""
-        with self._database.transaction() as connection:
-            rows = connection.execute("SELECT evidence FROM opened").fetchall()
-        return [decode(row[0]) for row in rows]
+        cases: list[Case] = []
+
+        def read(connection: sqlite3.Connection) -> None:
+            for uid, evidence in connection.execute("SELECT uid, evidence FROM opened").fetchall():
+                try:
+                    cases.append(decode(evidence))
+                except msgspec.MsgspecError:  # of a newer cgotel, or damaged: it will never be readable
+                    connection.execute("DELETE FROM opened WHERE uid = ?", (uid,))
+
+        self._database.attempt(read)
+        return cases
 
     def add(self, incident: Incident) -> None:
         """Keep one; told again (by its uid), the newer verdict is kept."""

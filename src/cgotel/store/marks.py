@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from cgotel.contract import Bookmark
 from cgotel.store.database import Database
 
@@ -13,8 +15,10 @@ class StoredBookmark(Bookmark):
         super().__init__()
         self._database = database
         self._name = name
-        with database.transaction() as connection:
-            row = connection.execute("SELECT content FROM marks WHERE name = ?", (name,)).fetchone()
+        database.attempt(self._recall)
+
+    def _recall(self, connection: sqlite3.Connection) -> None:
+        row = connection.execute("SELECT content FROM marks WHERE name = ?", (self._name,)).fetchone()
         self._content = row[0] if row else None
 
     def write(self, content: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -10,8 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.unit.restarts.test_cases import load
 
-from cgotel.store import Database, StoredBookmark, StoreUnavailable, state_directory
+from cgotel.store import Database, Incidents, StoredBookmark, StoreUnavailable, state_directory
 from cgotel.store.database import read_only
 
 HOLDER = """
@@ -136,3 +138,75 @@ def test_where_state_is_kept_by_default(monkeypatch: pytest.MonkeyPatch) -> None
     assert state_directory(None, {"XDG_STATE_HOME": "/state", "HOME": "/"}) == Path("/state/cgotel")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert state_directory(None, {"HOME": "/root"}) == Path("/var/lib/cgotel")
+
+
+def test_an_error_that_will_pass_does_not_set_a_sound_store_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "agent.db"
+    first = Database(path)
+    StoredBookmark(first, "kernel_log").write(b"seq 7")
+    first.close()
+    with closing(sqlite3.connect(path)) as other:  # as a full disk does, this fails without any damage
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        database = Database(path)
+        assert database.in_memory
+        database.close()
+    assert "in memory only" in caplog.text
+    assert list(tmp_path.glob("*corrupt*")) == []
+    again = Database(path)
+    assert StoredBookmark(again, "kernel_log").read() == b"seq 7"
+    again.close()
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced", "with its directory"])
+def test_a_store_that_is_taken_away_is_begun_anew(
+    tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "state" / "agent.db"
+    database = Database(path)
+    StoredBookmark(database, "old").write(b"1")
+    if how == "with its directory":
+        shutil.rmtree(path.parent)
+    else:
+        for file in path.parent.glob("agent.db*"):
+            if file.suffix != ".lock":
+                file.unlink()
+    if how == "replaced":
+        path.write_bytes(b"")
+    StoredBookmark(database, "new").write(b"2")
+    assert "taken away" in caplog.text
+    assert database.faults == 0
+    with closing(read_only(path)) as connection:
+        assert connection.execute("SELECT name FROM marks").fetchall() == [("new",)]
+    database.close()
+
+
+def test_a_store_that_is_damaged_while_it_is_written_is_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    database = Database(path)
+    for number in range(100):
+        StoredBookmark(database, f"old {number}").write(b"x" * 1000)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    os.truncate(path, 8192)
+    StoredBookmark(database, "new").write(b"2")
+    StoredBookmark(database, "newer").write(b"2")
+    assert list(tmp_path.glob("agent.db.corrupt-*"))
+    database.close()
+    with closing(read_only(path)) as connection:
+        assert connection.execute("SELECT name FROM marks ORDER BY name").fetchall()[:1] == [("new",)]
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_one_unreadable_case_among_those_left_open_costs_no_other(tmp_path: Path) -> None:
+    database = Database(tmp_path / "agent.db")
+    incidents, case = Incidents(database), load("137-nothing-known")
+    incidents.open(case)
+    with database.transaction() as connection:
+        connection.execute("INSERT INTO opened VALUES ('0', ?)", (b'{"of": "a newer version"}',))
+    assert incidents.opened() == [case]
+    with database.transaction() as connection:
+        assert connection.execute("SELECT count(*) FROM opened").fetchone() == (1,)
+    database.close()
