@@ -59,8 +59,8 @@ class Verdicts:
             self._changed.wait_for(enough, timeout_s)
         found = self._incidents(what)
         if len(found) < count:
-            told = [heard.event.body for heard in self.events]
-            raise TimeoutError(f"{len(found)} of {count} ends of {what} within {timeout_s:g} s; told: {told}")
+            stories = "".join(told(incident) for incident in found)
+            raise TimeoutError(f"{len(found)} of {count} ends of {what} within {timeout_s:g} s:{stories}")
         return found
 
     def explained(self, incident: Incident) -> str:

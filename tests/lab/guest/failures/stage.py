@@ -25,6 +25,7 @@ class Stage:
         self._known = {kind.name: kind() for kind in (Docker, Podman, Containerd, Systemd)}
         self._begun: dict[str, Supervisor] = {}
         self._beginning = threading.Lock()
+        self._left: list[tuple[Supervisor, str]] = []
         self._kernel = KernelLog()
 
     def supervisor(self, name: str) -> Supervisor:
@@ -47,7 +48,10 @@ class Stage:
             with suppress(Exception):  # it may not have come so far that there is anything
                 supervisor.remove(workload_name)
             raise
-        supervisor.remove(workload_name)
+        if caused.workload.refusal:
+            self._left.append((supervisor, workload_name))  # as people leave it: its state tells why
+        else:
+            supervisor.remove(workload_name)
         return seen
 
     def cause_all(self, cells: Iterable[Cell]) -> dict[Cell, Future[Caused]]:
@@ -76,5 +80,7 @@ class Stage:
 
     def close(self) -> None:
         """End what the supervisors have started beside their daemons."""
+        for supervisor, name in self._left:
+            supervisor.remove(name)
         for supervisor in self._begun.values():
             supervisor.close()

@@ -88,7 +88,8 @@ class Containerd(Supervisor):
         _ctr("task", "kill", "--signal=SIGKILL", workload.id)
 
     def execute(self, workload: Workload, script: str) -> None:
-        _ctr("task", "exec", "--exec-id=inside", workload.id, "sh", "-c", script)
+        command = ["ctr", "task", "exec", "--exec-id=inside", workload.id, "sh", "-c", script]
+        subprocess.run(command, check=False)  # it may end with the container itself
 
     def wait(self, workload: Workload) -> End:
         if workload.refusal:
