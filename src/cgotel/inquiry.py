@@ -17,7 +17,7 @@ import msgspec
 
 from cgotel.clock import Timeline as Clock
 from cgotel.contract import SourceStatus, State, Watcher
-from cgotel.evidence import AnyEvidence, Evidence, GpuXid, OomKill, Workload
+from cgotel.evidence import GpuXid, OomKill, Workload
 from cgotel.faults import Faults
 from cgotel.model import Entity, Event, Instrument, Point, Reading, Series, Sweep
 from cgotel.restarts.case import Case
@@ -30,10 +30,12 @@ from cgotel.restarts.events import (
     restart_event,
     xid_event,
 )
-from cgotel.restarts.loops import Loops
+from cgotel.restarts.intake import taken_in
+from cgotel.restarts.loops import Loop, Loops
 from cgotel.restarts.rule import Rule
 from cgotel.restarts.surroundings import Surroundings
 from cgotel.restarts.timeline import Restart, Timeline
+from cgotel.restarts.verdict import Verdict
 from cgotel.store import Incident, Incidents
 from cgotel.watching import Watching
 
@@ -55,7 +57,7 @@ INSTRUMENTS = {
 }
 _MOST_WAITING = 100_000
 _IDLE_S = 1.0
-_THE_END = 1 << 63
+_THE_END_NS = 1 << 63
 _MOST_COUNTED = 10_000
 _NO_LOOK_BACK = ("signals", "processes", "cgroup_events")
 WITNESSES = ("kernel_log", "signals", "processes", "cgroup_events")
@@ -82,12 +84,14 @@ class Inquiry:
         self._rules = sorted(rules, key=lambda rule: rule.rank)
         self._incidents = incidents
         self._tell = tell
-        self._heard: queue.Queue[Evidence | None] = queue.Queue(_MOST_WAITING)
+        self._heard: queue.Queue[object] = queue.Queue(_MOST_WAITING)
+        self._ending = threading.Event()
         self._watching = Watching(watchers, self._report)
         self._timeline = Timeline(settle_s)
         self._surroundings = Surroundings()
         self._loops = Loops()
         self._faults = Faults("the inquiry into exits")
+        self._rule_faults: dict[str, Faults] = {}
         self._watchers = {watcher.name for watcher in watchers}
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._entities: OrderedDict[str, Entity] = OrderedDict()
@@ -104,7 +108,8 @@ class Inquiry:
     def close(self, timeout_s: float = 5.0) -> None:
         """Stop the watchers, and judge what can be judged of what was heard."""
         self._watching.close()
-        self._put(None)
+        self._ending.set()
+        self._report(None)
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
@@ -147,10 +152,7 @@ class Inquiry:
                 reasons[status.name] = status.reason or status.state.value
         return reasons
 
-    def _report(self, piece: Evidence) -> None:
-        self._put(piece)
-
-    def _put(self, piece: Evidence | None) -> None:
+    def _report(self, piece: object) -> None:
         try:
             self._heard.put_nowait(piece)
         except queue.Full:
@@ -162,21 +164,20 @@ class Inquiry:
             try:
                 if not self._turn():
                     return
-            except Exception as error:  # noqa: BLE001 - a thread that ends would end all verdicts in silence
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - its end would be that of all verdicts
                 self._faults.note(error)
 
     def _turn(self) -> bool:
         """Take what was heard, judge what is due; False at the end, when all is due."""
-        going = True
-        for piece in self._batch():
-            if piece is None:
-                going = False
-            else:
+        pieces = self._batch()
+        going = not (self._ending.is_set() and self._heard.empty())
+        for piece in pieces:
+            if piece is not None or not self._ending.is_set():
                 self._attempt(partial(self._hear, piece))
         silent = self.silent()
         for case in self._timeline.opened(silent):
-            self._incidents.open(case)
-        now_ns = self._clock.now() if going else _THE_END
+            self._attempt(partial(self._incidents.open, case))
+        now_ns = self._clock.now() if going else _THE_END_NS
         for settled in self._timeline.due(now_ns, silent):
             self._attempt(partial(self._judge, settled))
         return going
@@ -192,10 +193,10 @@ class Inquiry:
         """What one piece of evidence, or one exit, brings about costs no other."""
         try:
             act()
-        except Exception as error:  # noqa: BLE001 - hostile evidence, and a plugin's rules
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - hostile evidence
             self._faults.note(error)
 
-    def _batch(self) -> list[Evidence | None]:
+    def _batch(self) -> list[object]:
         """What was heard since; waits for something, or until an exit has settled."""
         due_ns = self._timeline.next_due_ns()
         wait_s = _IDLE_S if due_ns is None else min(_IDLE_S, max(0.0, (due_ns - self._clock.now()) / 1e9))
@@ -210,14 +211,17 @@ class Inquiry:
                 break
         return pieces
 
-    def _hear(self, piece: Evidence) -> None:
-        if not isinstance(piece, AnyEvidence):
-            raise TypeError(f"a watcher reported {piece!r}, which is no kind of evidence")
+    def _hear(self, reported: object) -> None:
+        piece = taken_in(reported)
         self._timeline.hear(piece, self._clock.now())
         if isinstance(piece, OomKill):
             self._tell(oom_kill_event(piece, self._wall(), self._clock.to_wall))
-        elif isinstance(piece, GpuXid):
+        elif isinstance(piece, GpuXid) and not self._is_told_by_the_log(piece):
             self._tell(xid_event(piece, self._wall(), self._clock.to_wall))
+
+    def _is_told_by_the_log(self, xid: GpuXid) -> bool:
+        """The kernel log has every Xid that the driver's own events bring, with the process."""
+        return xid.source == "nvml" and "kernel_log" not in self.silent()
 
     def _judge(self, settled: Case | Restart) -> None:
         if isinstance(settled, Restart):
@@ -227,10 +231,13 @@ class Inquiry:
 
     def _ended(self, case: Case) -> None:
         case = self._surrounded(case)
-        verdict = classify(case, self._rules)
+        verdict = classify(case, self._rules, self._failed)
         loop = self._loops.note(case, verdict)
-        self._incidents.add(Incident(case, verdict))
         self._count("cgotel.container.exits", case.exit.workload, verdict.cause)
+        self._attempt(partial(self._tell_end, case, verdict, loop))
+        self._incidents.add(Incident(case, verdict))  # told first: a case left open is judged again
+
+    def _tell_end(self, case: Case, verdict: Verdict, loop: Loop | None) -> None:
         if loop is None:
             self._tell(exit_event(case, verdict, self._wall(), self._clock.to_wall))
         elif self._loops.is_news(case):
@@ -238,12 +245,18 @@ class Inquiry:
 
     def _restarted(self, restart: Restart) -> None:
         case = self._surrounded(restart.case)
-        verdict = classify(case, self._rules)
+        verdict = classify(case, self._rules, self._failed)
         self._incidents.add(Incident(case, verdict))
         self._count("cgotel.container.restarts", restart.started.workload, verdict.cause)
         if not self._loops.holds(case):
             again = Restart(case, restart.started)
             self._tell(restart_event(again, verdict, self._wall(), self._clock.to_wall))
+
+    def _failed(self, rule: Rule, error: BaseException) -> None:
+        faults = self._rule_faults.get(rule.name)
+        if faults is None:
+            faults = self._rule_faults[rule.name] = Faults(f"rule {rule.name}")
+        faults.note(error)
 
     def _surrounded(self, case: Case) -> Case:
         with self._lock:

@@ -6,11 +6,12 @@ import queue
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.restarts.said import ended, exited, oom_kill, started, workload
 
@@ -26,10 +27,13 @@ from cgotel.contract import (
     Watcher,
     WatcherSettings,
 )
-from cgotel.evidence import AnyEvidence, Evidence
+from cgotel.evidence import AnyEvidence, Evidence, ProcessExit, RunEnded, Workload
 from cgotel.inquiry import Inquiry
 from cgotel.model import Event
+from cgotel.restarts.facts import Facts
+from cgotel.restarts.rule import Rule
 from cgotel.restarts.rules import RULES
+from cgotel.restarts.verdict import Finding
 from cgotel.store import Database, Incidents
 from cgotel.store.incidents import find
 
@@ -75,10 +79,12 @@ class Told:
 
 
 @contextmanager
-def inquiring(database: Database) -> Iterator[tuple[Inquiry, Callable[..., None], Told]]:
+def inquiring(
+    database: Database, rules: Iterable[Rule] = RULES
+) -> Iterator[tuple[Inquiry, Callable[..., None], Told]]:
     told, watcher = Told(), Scripted()
     denied = Denied(WatcherSettings(), Roots.discover(), TIMELINE, Bookmark())
-    inquiry = Inquiry([watcher, denied], RULES, TIMELINE, Incidents(database), told, settle_s=0.2)
+    inquiry = Inquiry([watcher, denied], rules, TIMELINE, Incidents(database), told, settle_s=0.2)
     inquiry.start()
 
     def report(*pieces: AnyEvidence) -> None:
@@ -198,3 +204,102 @@ def wait_until(done: Callable[[], Any]) -> None:
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def _of(other: Workload, **wrong: Any) -> RunEnded:
+    fields: dict[str, Any] = {"source": "docker", "time_ns": TIMELINE.now(), "workload": other, "code": 1}
+    return RunEnded(**fields | wrong)
+
+
+@pytest.mark.usefixtures("now")
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        lambda _: None,
+        lambda other: _of(other, time_ns="noon"),
+        lambda other: _of(other, time_ns=1 << 63),
+        lambda other: _of(other, time_ns=1 << 70),
+        lambda other: _of(other, code=1 << 40),
+        lambda other: _of(other, workload=None),
+        lambda other: ProcessExit(source="x", time_ns=1, cgroup=7, pid=1),  # type: ignore[arg-type]
+        lambda other: ProcessExit(source="x", time_ns=1, pid=[1]),  # type: ignore[arg-type]
+    ],
+)
+def test_a_watcher_that_reports_garbage_costs_no_verdict(
+    garbage: Callable[[Workload], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    model = workload()
+    with inquiring(Database(None)) as (_, report, told):
+        report(garbage(workload(2, "other")))
+        report(started(-5, model), ended(0.05, model, code=1))
+        [event] = told.until(len)
+    assert event.entity.key == model.key
+    assert "the inquiry into exits" in caplog.text
+
+
+@pytest.mark.usefixtures("now")
+def test_text_that_no_utf8_holds_and_a_name_of_megabytes_are_made_fit_to_be_kept() -> None:
+    database = Database(None)
+    bad = msgspec.structs.replace(workload(), name="a\udc80" + "b" * 1_000_000)
+    with inquiring(database) as (_, report, told):
+        report(_of(bad, error="\udcff"))
+        [event] = told.until(len)
+    assert event.attributes["container.name"] == "a\\udc80" + "b" * 4094
+    with database.transaction() as connection:
+        [incident] = find(connection)
+    assert incident.case.exit.error == "\\udcff"
+
+
+def _exits(_: Facts) -> list[Finding]:
+    raise SystemExit(3)
+
+
+@pytest.mark.usefixtures("now")
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule("crash", "bad", -1, (_exits,)),
+        Rule("crash", "bad", -1, (lambda _: 5,)),  # type: ignore[arg-type,return-value]
+        Rule("crash", "bad", -1, (lambda _: [Finding("x", "y", 1)],), because=lambda _: None),  # type: ignore[arg-type,return-value]
+        Rule("crash", "bad", -1, (lambda _: [Finding("x", "y", 1)],), because=lambda _: "\ud800"),
+        Rule("bad luck", "bad", -1, (lambda _: [Finding("x", "y", 1)],)),  # type: ignore[arg-type]
+    ],
+)
+def test_a_plugins_rule_that_fails_is_passed_over_and_told(
+    rule: Rule, caplog: pytest.LogCaptureFixture
+) -> None:
+    database, model = Database(None), workload()
+    with inquiring(database, [rule, *RULES]) as (_, report, told):
+        report(started(-5, model), ended(0.05, model, code=1))
+        [event] = told.until(len)
+    assert event.attributes["cgotel.restart.reason"] == "application_error"
+    assert "rule bad: " in caplog.text
+    with database.transaction() as connection:
+        assert [incident.verdict.cause for incident in find(connection)] == ["application_error"]
+
+
+@pytest.mark.usefixtures("now")
+def test_an_end_whose_event_was_not_yet_told_when_the_agent_was_killed_is_judged_again(
+    tmp_path: Path,
+) -> None:
+    """What the store holds while the event is told is what a kill -9 at that moment leaves."""
+    database, left, model = Database(tmp_path / "agent.db"), Database(tmp_path / "left.db"), workload()
+    uids: list[str] = []
+
+    def killed(event: Event) -> None:
+        uids.append(event.uid)
+        with database.transaction() as here, left.transaction() as there:
+            here.backup(there)
+
+    watcher = Scripted()
+    first = Inquiry([watcher], RULES, TIMELINE, Incidents(database), killed, settle_s=0.2)
+    first.start()
+    watcher.script.put(started(-5, model))
+    watcher.script.put(ended(0.05, model, code=1))
+    wait_until(lambda: uids)
+    first.close()
+    database.close()
+    with inquiring(left) as (_, _report, told):
+        [event] = told.until(len)
+    assert [event.uid] == uids
+    left.close()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+import msgspec
 
 from cgotel.restarts.case import Case
 from cgotel.restarts.facts import Facts
@@ -11,13 +14,27 @@ from cgotel.restarts.rules import RULES
 from cgotel.restarts.rules.unknown import unknown
 from cgotel.restarts.verdict import MEMORY_CAUSES, Finding, Sureness, Verdict
 
+Failed: TypeAlias = Callable[[Rule, BaseException], object]
+"""Told of a rule that raised, or whose verdict is none."""
 
-def classify(case: Case, rules: Iterable[Rule] = RULES) -> Verdict:
-    """Why a run ended: the first rule that applies; one that is contradicted only where no other does."""
+
+def classify(case: Case, rules: Iterable[Rule] = RULES, failed: Failed | None = None) -> Verdict:
+    """Why a run ended: the first rule that applies; one that is contradicted only where no other does.
+
+    A rule that fails is passed over and ``failed`` is told; where that is None, it raises.
+    """
     facts = Facts(case)
     conflicting: Verdict | None = None
     for rule in sorted(rules, key=lambda rule: rule.rank):
-        verdict = _judge(rule, facts)
+        try:
+            verdict = _judge(rule, facts)
+            if verdict is not None:
+                _check(verdict)
+        except (Exception, SystemExit) as error:
+            if failed is None:
+                raise
+            failed(rule, error)
+            continue
         if verdict is None:
             continue
         if verdict.sureness != "conflicting":
@@ -50,6 +67,11 @@ def _judge(rule: Rule, facts: Facts) -> Verdict | None:
         excluded=("memory",) if rule.cause not in MEMORY_CAUSES and facts.memory_excluded else (),
         advice=rule.advice(facts),
     )
+
+
+def _check(verdict: Verdict) -> None:
+    """Raises where a plugin's rule gave what could not be read back."""
+    msgspec.json.decode(msgspec.json.encode(verdict), type=Verdict)
 
 
 def _sureness(
