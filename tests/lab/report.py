@@ -23,6 +23,7 @@ from tests.lab.vm import Guest
 
 GUEST_TESTS = Path(__file__).parent / "guest"
 PORT = "CGOTEL_LAB_PORT"
+EVERYWHERE = "CGOTEL_LAB_EVERYWHERE"
 MAY_SKIP = "kernel_file"
 
 
@@ -67,6 +68,10 @@ class HostSide:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Guest tests come last, kernel by kernel; the time limit is the guest's to keep."""
         guest = [item for item in items if _is_guest(item)]
+        elsewhere = [] if os.environ.get(EVERYWHERE) else [item for item in guest if not _belongs(item)]
+        if elsewhere:
+            self._config.hook.pytest_deselected(items=elsewhere)
+            guest = [item for item in guest if item not in elsewhere]
         order = list(kernels.KERNELS)
         guest.sort(key=lambda item: order.index(_kernel(item)))
         for item in guest:
@@ -173,6 +178,14 @@ class KernelRun:
 
 def _is_guest(item: pytest.Item) -> bool:
     return item.path.is_relative_to(GUEST_TESTS)
+
+
+def _belongs(item: pytest.Item) -> bool:
+    """Whether a test wants this kernel: not so one with a mark ``only_on`` whose kernel is there as well."""
+    mark = item.get_closest_marker("only_on")
+    if mark is None or _kernel(item) in mark.args:
+        return True
+    return not {kernel.name for kernel in kernels.chosen()} & set(mark.args)
 
 
 def _kernel(item: pytest.Item) -> str:

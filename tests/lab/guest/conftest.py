@@ -18,6 +18,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "kernel_file(name, since): the test needs this file of a cgroup, or this path, and may be "
         "skipped on kernels older than `since` (x.y); on all others it is required",
     )
+    config.addinivalue_line(
+        "markers",
+        "only_on(*kernels): the test takes long, and what it tests hardly depends on the kernel; "
+        "CGOTEL_LAB_EVERYWHERE=1 runs it on all",
+    )
     if side := report.side(config):
         config.pluginmanager.register(side, "lab")
 

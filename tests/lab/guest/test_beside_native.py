@@ -20,7 +20,7 @@ from tests.unit.outputs.parsed_lines import Line, Value
 INTERVAL = "2s"
 LIMIT_S = 150
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.only_on("6.12")]
 NO_LIMIT = 2**63 - 1
 SETTINGS = f"""\
 [collectors.cgroup]

@@ -16,6 +16,8 @@ from cgotel.runtimes.process import process
 from cgotel.testing import Heard, watched
 from cgotel.watching import Watching
 
+pytestmark = pytest.mark.only_on("6.1")
+
 LIMIT_S = 90
 
 

@@ -15,6 +15,8 @@ from cgotel.runtimes.cri import CriSettings, CriWatcher
 from cgotel.runtimes.grpc_socket import CallFailed
 from cgotel.testing import Heard, watched
 
+pytestmark = pytest.mark.only_on("6.1")
+
 LIMIT_S = 90
 
 

@@ -21,7 +21,7 @@ from cgotel.testing import Heard, watched
 
 LIMIT_S = 180
 S = 10**9
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.only_on("6.12")]
 KINDS: dict[str, type[EngineWatcher]] = {"docker": DockerWatcher, "podman": PodmanWatcher}
 
 

@@ -13,6 +13,8 @@ import pytest
 from tests.lab.host import ROOT
 from tests.peers.waiting import eventually
 
+pytestmark = pytest.mark.only_on("6.12")
+
 UNITS = Path("/run/systemd/system")
 NAMES = ("cgotel-textfile.service", "cgotel-textfile.timer")
 FOLDER = Path("/var/lib/prometheus/node-exporter")
