@@ -17,6 +17,7 @@ MODULES = (
     "cgotel.runtimes.systemd",
     "cgotel.watchers.cgroup_events",
     "cgotel.watchers.kernel_log",
+    "cgotel.watchers.nvml",
     "cgotel.watchers.probes",
     "cgotel.watchers.processes",
     "cgotel.watchers.signals",

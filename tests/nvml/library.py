@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).with_name("fake_nvml.c")
@@ -11,8 +15,11 @@ MIB = 1 << 20
 GIB = 1 << 30
 
 
-def build(directory: Path) -> Path:
-    """The library, compiled there; with a compiler from tests/nvml/packages.txt."""
+@cache
+def built() -> Path:
+    """The library, compiled once a run with a compiler from tests/nvml/packages.txt."""
+    directory = Path(tempfile.mkdtemp(prefix="cgotel-nvml-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
     library = directory / "libnvidia-ml.so.1"
     options = ["-std=gnu11", "-O1", "-fPIC", "-shared", "-pthread", f"-Wl,-soname,{library.name}"]
     subprocess.run(["gcc", *options, "-o", str(library), str(SOURCE)], check=True)

@@ -27,7 +27,7 @@ from cgotel.contract import (
     Watcher,
     WatcherSettings,
 )
-from cgotel.evidence import AnyEvidence, Evidence, ProcessExit, RunEnded, Workload
+from cgotel.evidence import AnyEvidence, Evidence, GpuXid, ProcessExit, RunEnded, Workload
 from cgotel.inquiry import Inquiry
 from cgotel.model import Event
 from cgotel.restarts.facts import Facts
@@ -303,3 +303,18 @@ def test_an_end_whose_event_was_not_yet_told_when_the_agent_was_killed_is_judged
         [event] = told.until(len)
     assert [event.uid] == uids
     left.close()
+
+
+@pytest.mark.usefixtures("now")
+def test_an_xid_of_the_driver_is_told_where_the_kernel_log_is_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard = GpuXid(source="nvml", time_ns=TIMELINE.now(), xid=79, device="0000:65:00")
+    logged = GpuXid(source="kernel_log", time_ns=TIMELINE.now(), xid=31, device="0000:65:00", pid=7)
+    with inquiring(Database(None)) as (_, report, told):
+        report(heard, logged)
+        told.until(lambda events: [e.attributes["cgotel.gpu.xid"] for e in events] == [31])
+    monkeypatch.setattr(Inquiry, "silent", lambda _: {"kernel_log": "needs root"})
+    with inquiring(Database(None)) as (_, report, told):
+        report(heard)
+        told.until(lambda events: [e.attributes["cgotel.gpu.xid"] for e in events] == [79])

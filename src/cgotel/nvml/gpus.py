@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from cgotel.nvml.driver import Driver, Handle
@@ -110,6 +110,13 @@ def read(driver: Driver, handle: Handle, who: Gpu) -> Iterator[Gpu]:
         else:
             own = tuple(p for p in processes if p.instance == instance.instance)
         yield Gpu(instance.uuid, instance.name, who.address, state, who.uuid, instance.instance, memory, own)
+
+
+def memory_and_processes(driver: Driver, handle: Handle, who: Gpu) -> Gpu:
+    """Of a whole GPU only what tells how full it is, and of whom. Raises `GpuLost` and `DriverLost`."""
+    figures = dict(_memory(driver, handle, who.uuid))
+    processes = _processes(driver, handle, who.uuid, figures.get("memory_total"))
+    return replace(who, figures=figures, processes=processes)
 
 
 def _instances(driver: Driver, handle: Handle, who: Gpu) -> Iterator[tuple[Handle, Gpu]]:

@@ -54,6 +54,11 @@ def cards(sys: str) -> list[Card]:
     ]
 
 
+def is_released(release_file: str) -> bool:
+    """Whether somebody asks for the GPUs by making this file."""
+    return bool(release_file) and os.path.exists(release_file)
+
+
 def short_address(bus_id: str) -> str:
     """``00000000:3B:00.0``, as NVML writes it, as the kernel does: ``0000:3b:00.0``."""
     domain, _, rest = bus_id.lower().partition(":")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -70,8 +69,8 @@ class Session:
 
     @property
     def released(self) -> bool:
-        """Whether somebody asks for the GPUs by making the release file."""
-        return bool(self._release_file) and os.path.exists(self._release_file)
+        """Whether somebody asks for the GPUs."""
+        return presence.is_released(self._release_file)
 
     def rest(self) -> None:
         """Between two looks: let go of the GPUs as soon as that is asked for."""

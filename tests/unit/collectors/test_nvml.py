@@ -21,22 +21,21 @@ SECOND = 10**9
 CGROUP = "/system.slice/docker-" + "3f" * 32 + ".scope"
 
 
-@pytest.fixture(scope="session")
-def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return library.build(tmp_path_factory.mktemp("nvml"))
-
-
 class Machine:
     """A machine with the driver, and a collector that is asked again and again."""
 
-    def __init__(self, root: Path, built: Path) -> None:
+    def __init__(self, root: Path) -> None:
         self.proc = root / "proc"
         self.sys = root / "sys"
         self.mount = root / "cgroup"
         self.log = root / "calls"
         self.state = library.State(root / "state")
         self.release_file = root / "release"
-        self.config = {"library": str(built), "release_file": str(self.release_file), "deadline": 20.0}
+        self.config = {
+            "library": str(library.built()),
+            "release_file": str(self.release_file),
+            "deadline": 20.0,
+        }
         self.collector: NvmlCollector | None = None
         self.sweeps = 0
         (self.mount / CGROUP.strip("/")).mkdir(parents=True)
@@ -70,7 +69,7 @@ class Machine:
 
     def start(self, proc: str | None = None, mount: str | None = None, **more: object) -> None:
         roots = Roots(proc or str(self.proc), str(self.sys), mount or str(self.mount))
-        self.collector = NvmlCollector(NvmlConfig(**{**self.config, **more}), roots)
+        self.collector = NvmlCollector(NvmlConfig(**{"deadline": 20.0, **self.config, **more}), roots)
         self.collector.start()
         self.collector._foreign = False  # wherever the test runs
 
@@ -99,8 +98,8 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, nvml_library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    made = Machine(tmp_path, nvml_library)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    made = Machine(tmp_path)
     monkeypatch.setenv("FAKE_NVML_STATE", str(made.state.path))
     monkeypatch.setenv("FAKE_NVML_LOG", str(made.log))
     yield made

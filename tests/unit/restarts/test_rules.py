@@ -423,6 +423,45 @@ def test_words_of_gpu_memory_before_a_stop_do_not_make_it_an_oom() -> None:
     assert found.cause == "requested_stop"
 
 
+WORDS_OF_GPU_MEMORY = LastWords(
+    source="docker", time_ns=at(-1), workload=MODEL, pattern="cuda_oom", meaning="gpu_memory"
+)
+
+
+def gpu_memory(used: int, cgroup: str | None) -> GpuMemory:
+    return GpuMemory(source="nvml", time_ns=at(-2), device="0", total=100, used=used, cgroup=cgroup)
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        ([gpu_memory(99, OWN)], ("gpu_oom", "confirmed")),
+        ([gpu_memory(99, None)], ("gpu_oom", "confirmed")),
+        ([gpu_memory(99, "/other")], ("gpu_oom", "probable")),
+        ([gpu_memory(1, "/other")], ("gpu_oom", "probable")),
+        ([gpu_memory(99, OWN), gpu_memory(1, "/other")], ("gpu_oom", "confirmed")),
+    ],
+)
+def test_only_gpus_that_a_workload_used_speak_of_its_memory(
+    looks: list[GpuMemory], expected: tuple[str, str]
+) -> None:
+    found = judge(WORDS_OF_GPU_MEMORY, *looks, exited(0, OWN, code=1), code=1)
+    assert verdict(found) == expected
+
+
+def test_an_xid_that_both_the_log_and_the_driver_tell_is_one() -> None:
+    logged = GpuXid(source="kernel_log", time_ns=at(-0.2), xid=62, device="00000000:65:00.0", pid=77)
+    heard = GpuXid(source="nvml", time_ns=at(-0.1), xid=62, device="0000:65:00")
+    assert judge(logged, heard, exited(0, OWN, code=1), code=1).cause == "application_error"
+
+
+def test_an_xid_of_the_driver_alone_means_the_device_only_where_it_can_mean_nothing_else() -> None:
+    words = LastWords(source="docker", time_ns=at(-1), workload=MODEL, pattern="nvrm", meaning="gpu_fault")
+    for number, cause in ((79, "gpu_fault"), (62, "application_error")):
+        heard = GpuXid(source="nvml", time_ns=at(-2), xid=number, device="0000:65:00")
+        assert judge(words, heard, exited(0, OWN, code=1), code=1).cause == cause
+
+
 def test_a_restart_with_the_same_image_is_no_redeployment() -> None:
     new = RunStarted(source="docker", time_ns=at(2), workload=workload(2))
     asked = (action(-3, MODEL, "kill", 15), exited(0, OWN, code=143))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from cgotel.evidence import GpuMemory, GpuState, GpuXid, LastWords
 from cgotel.restarts.amounts import amount
-from cgotel.restarts.facts import SIGKILL, Facts
+from cgotel.restarts.facts import SECOND, SIGKILL, Facts
 from cgotel.restarts.rule import Rule, found
 from cgotel.restarts.rules.supervisor import stop_asked
 from cgotel.restarts.verdict import Finding
@@ -20,6 +20,8 @@ _BEFORE_S = 60.0
 _CONSEQUENCES = frozenset((43, 45))  # nverror.h: channel reset and removal follow a death, and cause none
 _STATES = frozenset((63, 92, 151, 154, 155, 156, 157, 168))
 _OF_APPLICATION = frozenset((13, 31, 68, 69, 109))
+_OF_DEVICE = frozenset((48, 64, 74, 79, 95, 119, 120, 140, 143))  # whatever process they are told of
+_SAME_S = 5
 
 
 def words_of_gpu_memory(facts: Facts) -> Sequence[Finding]:
@@ -32,13 +34,13 @@ def words_of_gpu_memory(facts: Facts) -> Sequence[Finding]:
 
 def gpu_full(facts: Facts) -> Sequence[Finding]:
     """A GPU's memory was nearly all used just before the end."""
-    full = facts.near_end(GpuMemory, lambda e: e.used >= _FULL * e.total, _BEFORE_S, 1)
+    full = [e for e in _memory(facts) if e.used >= _FULL * e.total]
     return [found(e, f"GPU {e.device} used {amount(e.used)} of {amount(e.total)}") for e in full[-1:]]
 
 
 def gpu_had_room(facts: Facts) -> Sequence[Finding]:
     """Every GPU that was looked at had more than half of its memory free."""
-    seen = facts.near_end(GpuMemory, lambda _: True, _BEFORE_S, 1)
+    seen = _memory(facts)
     if not seen or any(e.used >= _EMPTY * e.total for e in seen):
         return []
     return [found(e, f"GPU {e.device} used only {amount(e.used)} of {amount(e.total)}") for e in seen[-1:]]
@@ -70,7 +72,7 @@ def fault_of_device(facts: Facts) -> Sequence[Finding]:
     """A GPU failed as a whole before the end."""
     lost = facts.near_end(GpuState, lambda _: True, _BEFORE_S, 1)
     return [
-        *(found(e, _xid(e)) for e in _xids(facts) if e.pid is None and e.xid not in _OF_APPLICATION),
+        *(found(e, _xid(e)) for e in _xids(facts) if _is_of_device(e)),
         *(found(e, f"GPU {e.device}: {e.state.replace('_', ' ')}") for e in lost),
     ]
 
@@ -83,10 +85,36 @@ def words_of_gpu_fault(facts: Facts) -> Sequence[Finding]:
     ]
 
 
+def _memory(facts: Facts) -> list[GpuMemory]:
+    """Looks at GPUs on which this workload held memory, or of which it is not known who did."""
+    return facts.near_end(GpuMemory, lambda e: e.cgroup is None or facts.own(e.cgroup), _BEFORE_S, 1)
+
+
 def _xids(facts: Facts) -> list[GpuXid]:
-    return facts.near_end(
+    """Each Xid once: the kernel log tells the same as the driver's events, and of which process."""
+    xids = facts.near_end(
         GpuXid, lambda e: e.xid not in _CONSEQUENCES and e.xid not in _STATES, _BEFORE_S, 0.5
     )
+    logged = [e for e in xids if e.source != "nvml"]
+    return [e for e in xids if e.source != "nvml" or not any(_is_same(e, other) for other in logged)]
+
+
+def _is_same(e: GpuXid, other: GpuXid) -> bool:
+    near = abs(e.time_ns - other.time_ns) <= _SAME_S * SECOND + e.uncertainty_ns + other.uncertainty_ns
+    return near and (e.xid, _address(e.device)) == (other.xid, _address(other.device))
+
+
+def _address(device: str) -> str:
+    """``0000:65:00`` of ``00000000:65:00.0`` and whatever else it is called."""
+    domain, _, rest = device.partition(".")[0].partition(":")
+    return f"{domain[-4:]}:{rest}"
+
+
+def _is_of_device(e: GpuXid) -> bool:
+    """The driver's events name no process: only some Xids then mean the device."""
+    if e.source == "nvml":
+        return e.xid in _OF_DEVICE
+    return e.pid is None and e.xid not in _OF_APPLICATION
 
 
 def _xid(e: GpuXid) -> str:
@@ -94,7 +122,7 @@ def _xid(e: GpuXid) -> str:
 
 
 def _advice_memory(facts: Facts) -> str:
-    seen = facts.near_end(GpuMemory, lambda _: True, _BEFORE_S, 1)
+    seen = _memory(facts)
     if seen and seen[-1].largest_other:
         return (
             f"another process holds {amount(seen[-1].largest_other)} of GPU {seen[-1].device}: "
