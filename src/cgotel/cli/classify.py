@@ -13,10 +13,12 @@ from cgotel.cli.kept import say, stamp
 from cgotel.outputs.text import visible
 from cgotel.restarts.case import Case, decode
 from cgotel.restarts.classify import classify
+from cgotel.restarts.rule import Rule
 from cgotel.restarts.story import story
 from cgotel.store import Incident
 
 BAD_INPUT_STATUS = 2
+_NO_CASE = (msgspec.DecodeError, RecursionError)
 
 
 @click.command()
@@ -30,7 +32,7 @@ def command(config_path: str | None, file: IO[bytes], as_json: bool) -> None:
     """
     rules = assembled(config_path).registry.rules
     for number, case in enumerate(_cases(getattr(file, "name", "<stdin>"), file.read())):
-        verdict = classify(case, rules)
+        verdict = classify(case, rules, _failed)
         if as_json:
             say(Incident(case, verdict))
             continue
@@ -43,7 +45,7 @@ def command(config_path: str | None, file: IO[bytes], as_json: bool) -> None:
 def _cases(name: str, content: bytes) -> list[Case]:
     try:
         return [_case(content)]
-    except (msgspec.DecodeError, msgspec.ValidationError) as whole:
+    except _NO_CASE as whole:
         lines = [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]
         if len(lines) < 2 or not lines[0][1].rstrip().endswith(b"}"):
             _refuse(f"{name}: {whole}")
@@ -51,7 +53,7 @@ def _cases(name: str, content: bytes) -> list[Case]:
     for number, line in lines:
         try:
             cases.append(_case(line))
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except _NO_CASE as error:
             _refuse(f"{name}:{number}: {error}")
     return cases
 
@@ -64,6 +66,10 @@ def _case(content: bytes) -> Case:
         if isinstance(found, dict) and "case" in found
         else decode(content)
     )
+
+
+def _failed(rule: Rule, error: BaseException) -> None:
+    tell(f"rule {rule.name}: {type(error).__name__}: {error}: passed over")
 
 
 def _refuse(message: str) -> None:

@@ -23,12 +23,12 @@ def command(config_path: str | None, what: str | None, since: float, everything:
 
     Without WHAT: whatever ended last.
     """
-    found = kept(assembled(config_path), what, since)
+    found = kept(assembled(config_path), what, since, None if everything else 1)
     if not found:
         of = f" of {visible(what)}" if what else ""
         click.echo(f"cgotel: no end{of} was seen; `cgotel incidents` lists what was", err=True)
         sys.exit(1)
-    for number, incident in enumerate(found if everything else found[:1]):
+    for number, incident in enumerate(found):
         if as_json:
             say(incident)
             continue

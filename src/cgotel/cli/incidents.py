@@ -24,7 +24,7 @@ def command(
 ) -> None:
     """List what ended: of WHAT (a name, unit, path, or the beginning of an id), or everything."""
     assembly = assembled(config_path)
-    found = [i for i in kept(assembly, what, since) if cause is None or i.verdict.cause == cause][:most]
+    found = kept(assembly, what, since, most, cause)
     if as_json:
         for incident in found:
             say(incident)

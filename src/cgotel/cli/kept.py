@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +41,28 @@ class Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 SINCE = Since()
 
 
-def kept(assembly: Assembly, what: str | None, since_s: float) -> list[Incident]:
-    """The incidents in every store of this host, the newest first, each once."""
-    since_ns = time.time_ns() - int(since_s * 1e9)
+def kept(
+    assembly: Assembly, what: str | None, since_s: float, most: int | None = None, cause: str | None = None
+) -> list[Incident]:
+    """The incidents in every store of this host, the newest first, each once; ``most`` at most."""
+    since_ns = max(0, time.time_ns() - int(since_s * 1e9))
+    if cause is not None:
+        cause = cause.encode("utf-8", "backslashreplace").decode()
     found: dict[str, Incident] = {}
     for path in _stores(assembly):
         try:
             with closing(read_only(path)) as connection:
-                for incident in find(connection, what, since_ns):
+                for incident in islice(find(connection, what, since_ns, cause, _unreadable), most):
                     found.setdefault(incident.case.exit.uid, incident)
-        except (StoreUnavailable, sqlite3.Error, msgspec.DecodeError) as error:
+        except StoreUnavailable as error:
             tell(f"{error}: left out")
-    return sorted(found.values(), key=lambda incident: -incident.case.exit.ended_ns)
+        except sqlite3.Error as error:
+            tell(f"{path}: {error}: the rest of it is left out")
+    return sorted(found.values(), key=lambda incident: -incident.case.exit.ended_ns)[:most]
+
+
+def _unreadable(uid: str, error: msgspec.MsgspecError) -> None:
+    tell(f"{uid} is not what this version keeps: {error}: left out")
 
 
 def _stores(assembly: Assembly) -> list[Path]:
@@ -68,8 +79,11 @@ def _stores(assembly: Assembly) -> list[Path]:
 
 
 def stamp(time_ns: int) -> str:
-    """A time as people read it: local time to the second."""
-    return datetime.fromtimestamp(time_ns / 1e9, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    """A time as people read it: local time to the second; as it is where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(time_ns / 1e9, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return f"{time_ns} ns"
 
 
 def say(incident: Incident) -> None:

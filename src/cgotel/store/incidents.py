@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -91,15 +91,31 @@ def _row(incident: Incident) -> tuple[object, ...]:
     )
 
 
-def find(connection: sqlite3.Connection, what: str | None = None, since_ns: int = 0) -> Iterator[Incident]:
-    """Incidents from a time on, the newest first.
+def find(
+    connection: sqlite3.Connection,
+    what: str | None = None,
+    since_ns: int = 0,
+    cause: str | None = None,
+    unreadable: Callable[[str, msgspec.MsgspecError], object] = lambda _uid, _error: None,
+) -> Iterator[Incident]:
+    """Incidents from a time on, the newest first, each read when it is asked for.
 
-    ``what`` is a name, a path, or the beginning of an id; None for all.
+    ``what`` is a name, a path, or the beginning of an id; None for all. One that another version
+    kept and this one cannot read is ``unreadable``, and left out.
     """
-    query = "SELECT evidence, verdict FROM incidents WHERE ended_ns >= ?"
+    query = "SELECT uid, evidence, verdict FROM incidents WHERE ended_ns >= ?"
     arguments: list[object] = [since_ns]
     if what is not None:
         query += " AND (name = ? OR cgroup = ? OR substr(id, 1, ?) = ?)"
+        what = what.encode("utf-8", "backslashreplace").decode()  # as evidence is kept
         arguments += [what, what, len(what), what]
-    for evidence, verdict in connection.execute(f"{query} ORDER BY ended_ns DESC", arguments):
-        yield Incident(decode(evidence), msgspec.json.decode(verdict, type=Verdict))
+    if cause is not None:
+        query += " AND cause = ?"
+        arguments.append(cause)
+    for uid, evidence, verdict in connection.execute(f"{query} ORDER BY ended_ns DESC", arguments):
+        try:
+            incident = Incident(decode(evidence), msgspec.json.decode(verdict, type=Verdict))
+        except msgspec.MsgspecError as error:
+            unreadable(uid, error)
+        else:
+            yield incident

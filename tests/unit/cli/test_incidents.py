@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,10 @@ from tests.unit.restarts.test_cases import CASES, load
 from cgotel.cli import main
 from cgotel.restarts.case import Case
 from cgotel.restarts.classify import classify
+from cgotel.restarts.facts import Facts
+from cgotel.restarts.rule import Rule
+from cgotel.restarts.rules import RULES
+from cgotel.restarts.verdict import Finding
 from cgotel.store import Database, Incident, Incidents
 
 HOSTILE = "evil\x1b[2J\nname\u202e"
@@ -157,3 +163,49 @@ def test_a_length_of_time_that_is_none_is_told(state: Path) -> None:
     result = run("incidents", "--since", "soon")
     assert result.exit_code == 2
     assert "90s, 30m, 2h or 7d" in result.stderr
+
+
+@pytest.mark.usefixtures("state")
+@pytest.mark.parametrize("command", ["incidents", "explain"])
+def test_a_name_that_is_no_utf8_and_a_span_of_ages_are_taken(command: str) -> None:
+    result = run(command, "\udcff", "--since", "999999999d")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+
+
+def test_an_incident_that_cannot_be_read_hides_no_other(state: Path) -> None:
+    with closing(sqlite3.connect(state / "agent.db")) as connection, connection:
+        connection.execute(
+            "UPDATE incidents SET verdict = ? WHERE name = 'inference'", (b'{"cause": "new"}',)
+        )
+    result = run("incidents", "-n", "1")
+    assert len(result.stdout.splitlines()) == 2
+    assert "left out" in result.stderr
+    assert run("explain", "trainer").exit_code == 0
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"case":' * 100_000])
+def test_a_case_that_is_nested_without_end_is_one_clear_line(content: bytes) -> None:
+    result = run("classify", "-", stdin=content)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_case_of_no_calendars_time_is_judged() -> None:
+    case = load("137-nothing-known")
+    exit_ = msgspec.structs.replace(case.exit, ended_ns=10**30)
+    result = run("classify", "-", stdin=msgspec.json.encode(msgspec.structs.replace(case, exit=exit_)))
+    assert result.exit_code == 0
+    assert f"{10**30} ns" in result.stdout
+
+
+def test_a_plugins_rule_that_raises_is_passed_over_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Facts) -> list[Finding]:
+        raise ValueError("no")
+
+    bad = [Rule("crash", "bad", -1, (broken,)), *RULES]
+    monkeypatch.setattr("cgotel.plugins.Registry.rules", property(lambda _: bad, lambda *_: None))
+    result = run("classify", "-", stdin=msgspec.json.encode(load("137-nothing-known")))
+    assert result.exit_code == 0
+    assert "rule bad: ValueError: no" in result.stderr
+    assert "unknown" in result.stdout
