@@ -452,3 +452,39 @@ def test_counters_that_step_back_began_anew(machine: Machine) -> None:
     machine.state.set({"0.field.83": "ull 10"})
     assert machine.sweep()["GPU-0"].entity.began_ns == 2 * SECOND
     assert machine.sweep()["GPU-0"].entity.began_ns == 2 * SECOND
+
+
+def test_many_gpus_and_processes_that_come_and_go(machine: Machine) -> None:
+    for pid in range(1000, 1250):
+        machine.process(pid)
+    machine.start()
+    fds = None
+    for turn in range(40):
+        first = 1000 + turn
+        processes = [f"C {pid} {100 * MIB}" for pid in range(first, first + 200)]
+        machine.state.set(*[gpu(n, mem_used=25 * GIB, proc=processes) for n in range(16)], gpus=16)
+        found = machine.sweep()
+        assert len(found) == 17
+        assert found["GPU-15"].metric("nvidia.gpu.memory.unattributed") == 25 * GIB - 20_000 * MIB
+        assert found[CGROUP].metric("nvidia.gpu.cgroup.memory.usage", hw_id="GPU-7") == 20_000 * MIB
+        fds = fds or len(os.listdir("/proc/self/fd"))
+    assert len(os.listdir("/proc/self/fd")) <= fds
+    assert len(machine.collector._owners._known) == 200
+
+
+def test_a_process_ends_at_once_while_a_call_hangs(machine: Machine) -> None:
+    hang_s = 60
+    machine.state.set(gpu(0), {"gpus": 1, "delay.nvmlInitWithFlags": hang_s * 1_000_000})
+    code = f"""if True:
+        from cgotel.collectors.nvml.collector import NvmlCollector, NvmlConfig
+        from cgotel.contract import Tick
+        from cgotel.kernel.roots import Roots
+        config = NvmlConfig(library={str(library.built())!r}, deadline=0.1)
+        collector = NvmlCollector(config, Roots({str(machine.proc)!r}, "/nowhere", None))
+        collector.start()
+        assert list(collector.collect(Tick(0, 0))) == []
+        collector.close()
+    """
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert time.monotonic() - began < hang_s
