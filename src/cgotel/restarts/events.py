@@ -43,6 +43,7 @@ _ERROR_TYPES: Mapping[Cause, str] = {
 }
 _GENTLE: frozenset[Cause] = frozenset(("completed", "requested_stop", "redeployed", "host_shutdown"))
 _FATAL: frozenset[Cause] = frozenset(("cgroup_oom", "global_oom", "userspace_oom", "crash", "gpu_fault"))
+_OF_A_STOP = (1, 2, 3, 15)
 _FELL_OFF = 79
 SECOND = 1_000_000_000
 
@@ -53,8 +54,10 @@ def severity(case: Case, verdict: Verdict) -> int:
         return Severity.INFO
     if verdict.cause == "health_check":
         return Severity.WARN
-    if verdict.cause in _FATAL or (verdict.cause == "unknown" and Facts(case).may_have_ended_by(9)):
+    if verdict.cause in _FATAL:
         return Severity.FATAL
+    if verdict.cause == "unknown" and Facts(case).signal in _OF_A_STOP:
+        return Severity.WARN
     return Severity.ERROR
 
 
@@ -78,11 +81,8 @@ def entity_of(workload: Workload) -> Entity:
         attributes["container.image.id"] = workload.image_id
     if workload.pod:
         attributes |= {"k8s.pod.name": workload.pod, "k8s.namespace.name": workload.namespace}
-    return Entity(
-        kind="service" if workload.runtime == "systemd" else "container",
-        key=workload.key,
-        attributes=attributes,
-    )
+    kinds = {"systemd": "service", "cgroup": identity.kind}
+    return Entity(kind=kinds.get(workload.runtime, "container"), key=workload.key, attributes=attributes)
 
 
 def exit_event(case: Case, verdict: Verdict, observed_ns: int, to_wall: ToWall) -> Event:
@@ -121,15 +121,15 @@ def loop_event(case: Case, verdict: Verdict, loop: Loop, observed_ns: int, to_wa
 def oom_kill_event(kill: OomKill, observed_ns: int, to_wall: ToWall) -> Event:
     """The kernel ended a process for memory: an event of its own, whoever lives on."""
     path = kill.cgroup or ""
-    attributes: dict[str, AttributeValue] = dict(identify(path).attributes) if path else {}
-    attributes |= {
+    subject: dict[str, AttributeValue] = dict(identify(path).attributes) if path else {}
+    if path:
+        subject["process.linux.cgroup"] = f"0::{path}"
+    attributes = subject | {
         "process.pid": kill.pid,
         "process.command": kill.comm,
         "error.type": "oom_kill",
         "cgotel.oom.constraint": kill.constraint,
     }
-    if path:
-        attributes["process.linux.cgroup"] = f"0::{path}"
     if kill.limit_cgroup:
         attributes["cgotel.oom.limit_cgroup"] = kill.limit_cgroup
     if kill.trigger_comm:
@@ -142,7 +142,7 @@ def oom_kill_event(kill: OomKill, observed_ns: int, to_wall: ToWall) -> Event:
         time_ns=to_wall(kill.time_ns),
         observed_ns=observed_ns,
         severity=Severity.ERROR if kill.constraint == "memcg" else Severity.FATAL,
-        entity=Entity(kind="cgroup", key=path or "/", attributes=attributes),
+        entity=Entity(kind=identify(path).kind if path else "cgroup", key=path or "/", attributes=subject),
         body=f"the kernel's OOM killer ended {kill.comm} ({kill.pid}) of {path or 'no known cgroup'}{where}",
         uid=f"oom_kill:{kill.pid}@{kill.time_ns // 1_000_000}",
         attributes=attributes,

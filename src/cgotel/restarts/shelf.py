@@ -7,19 +7,26 @@ from collections.abc import Hashable, Iterator
 
 from cgotel.evidence import (
     AnyEvidence,
+    ForkRejected,
     Gap,
     GpuMemory,
     GpuState,
     GpuXid,
     HostMemory,
     HostState,
+    MemoryEvents,
+    MemoryUse,
+    PidsEvents,
     ProcessExit,
     Signal,
+    UserspaceOom,
     Workload,
 )
 
 _SECOND = 1_000_000_000
 _HOST_WIDE = (Gap, HostMemory, HostState, GpuXid, GpuMemory, GpuState)
+_OF_ANCESTORS = (MemoryEvents, PidsEvents, ForkRejected, UserspaceOom, MemoryUse)
+"""What bears on all below; of processes that live in an ancestor itself nothing does."""
 _MOST_ANCESTORS = 64
 
 
@@ -61,6 +68,10 @@ class Shelf:
         for subject in _subjects_of(workload):
             for piece in self._by_subject.get(subject, ()):
                 found[id(piece)] = piece
+        for path in _above(workload):
+            for piece in self._by_subject.get(("at", path), ()):
+                if isinstance(piece, _OF_ANCESTORS):
+                    found[id(piece)] = piece
         for signal in self._signals_to_members(list(found.values())):
             found[id(signal)] = signal
         return iter(found.values())
@@ -110,7 +121,10 @@ def _subjects_of(workload: Workload) -> Iterator[Hashable]:
         yield "pid", workload.pid
     if workload.cgroup:
         yield "below", workload.cgroup
-        yield from (("at", path) for path in lineage(workload.cgroup))
+
+
+def _above(workload: Workload) -> Iterator[str]:
+    return lineage(workload.cgroup) if workload.cgroup else iter(())
 
 
 def lineage(path: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ Knows no clock: whoever asks says what time it is on the timeline of the evidenc
 from __future__ import annotations
 
 import heapq
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -20,8 +20,11 @@ from cgotel.restarts.shelf import Shelf
 
 SECOND = 1_000_000_000
 _MOST_RUNS = 65_536
+_MOST_PIECES = 500
 _MOST_PAST = 8_192
 _PAST_S = 30.0
+_TOGETHER_NS = 2 * SECOND
+_TOLD_LATE_NS = 30 * SECOND  # Docker tells of an end when all is cleared away
 _PLAIN_KINDS = frozenset(("container", "service", "machine", "job", "cgroup"))
 _SPEAKERS = {"docker": "docker", "podman": "podman", "containerd": "containerd", "cri-o": "cri"}
 
@@ -55,7 +58,8 @@ class Timeline:
         self._pending: list[_Pending] = []
         self._told: OrderedDict[str, Case] = OrderedDict()
         self._last: OrderedDict[tuple[str, str], Case] = OrderedDict()
-        self._emptied: OrderedDict[str, tuple[int, CgroupEmptied]] = OrderedDict()
+        self._emptied: deque[tuple[int, str, CgroupEmptied]] = deque(maxlen=_MOST_RUNS)
+        self._empty: OrderedDict[str, None] = OrderedDict()
         self._restarts: list[Restart] = []
         self._opened: list[Exit] = []
         self._number = 0
@@ -68,9 +72,18 @@ class Timeline:
         elif isinstance(piece, RunEnded):
             self._ended(piece, now_ns)
         elif isinstance(piece, CgroupEmptied) and piece.cgroup is not None:
-            self._emptied[piece.cgroup] = (now_ns + self._settle_ns, piece)
-            while len(self._emptied) > _MOST_PAST:
-                self._emptied.popitem(last=False)
+            self._left(piece.cgroup, piece, now_ns)
+
+    def _left(self, path: str, piece: CgroupEmptied, now_ns: int) -> None:
+        """The last process left a cgroup; that the empty directory is removed later is no other end."""
+        if piece.removed and path in self._empty:
+            del self._empty[path]
+            return
+        if not piece.removed:
+            self._empty[path] = None
+            while len(self._empty) > _MOST_RUNS:
+                self._empty.popitem(last=False)
+        self._emptied.append((now_ns + self._settle_ns, path, piece))
 
     def due(self, now_ns: int, silent: Mapping[str, str]) -> Iterator[Case | Restart]:
         """The cases that have settled by now, in the order of their exits, and the restarts.
@@ -107,7 +120,7 @@ class Timeline:
         """When `due` has something to give, if nothing else is heard; None if it has not."""
         times = [self._pending[0].due_ns] if self._pending else []
         if self._emptied:
-            times.append(next(iter(self._emptied.values()))[0])
+            times.append(self._emptied[0][0])
         return min(times) if times else None
 
     def _started(self, piece: RunStarted) -> None:
@@ -154,7 +167,7 @@ class Timeline:
         self._opened.append(exit_)
 
     def _case(self, exit_: Exit, silent: Mapping[str, str]) -> Case:
-        evidence = tuple(self._shelf.about(exit_.workload))
+        evidence = _bounded(list(self._shelf.about(exit_.workload)), exit_)
         return Case(exit=exit_, evidence=evidence, silent=dict(silent))
 
     def _keep(self, case: Case) -> None:
@@ -166,30 +179,38 @@ class Timeline:
 
     def _adopt_plain(self, now_ns: int, silent: Mapping[str, str]) -> None:
         """A cgroup that emptied and that no runtime speaks for has ended, too."""
-        for path, (due_ns, piece) in list(self._emptied.items()):
-            if due_ns > now_ns:
-                break
-            del self._emptied[path]
-            if any(inside(other, path) for other in self._emptied):
+        while self._emptied and self._emptied[0][0] <= now_ns:
+            _, path, piece = self._emptied.popleft()
+            if self._ended_below(path, piece):
                 continue  # what ended lived below: it has its own exit
             if _unspoken_for(path, silent) and not self._covered(path, piece.time_ns):
                 exit_ = self._plain_exit(path, piece)
                 if exit_.uid not in self._told:
                     self._open(exit_, now_ns)
 
+    def _ended_below(self, path: str, piece: CgroupEmptied) -> bool:
+        return any(
+            other != path and inside(other, path) and abs(later.time_ns - piece.time_ns) < _TOGETHER_NS
+            for _, other, later in self._emptied
+        )
+
     def _covered(self, path: str, time_ns: int) -> bool:
-        """Whether an exit of this cgroup, or of one around or in it, was told just now."""
+        """Whether a runtime told of this end, or it is that of a cgroup in or around it."""
         ends = [p.exit for p in self._pending] + [case.exit for case in reversed(self._told.values())]
         return any(
-            abs(e.ended_ns - time_ns) < 30 * SECOND
+            abs(e.ended_ns - time_ns) < (_TOGETHER_NS if e.workload.runtime == "cgroup" else _TOLD_LATE_NS)
+            and e.workload.id != path
             and (inside(path, e.workload.cgroup) or inside(e.workload.cgroup, path))
             for e in ends[: len(self._pending) + 1000]
         )
 
     def _plain_exit(self, path: str, piece: CgroupEmptied) -> Exit:
         workload = Workload(runtime="cgroup", id=path, name=_title(path), cgroup=path)
+        until_ns = piece.time_ns + piece.uncertainty_ns + SECOND // 2
         exits = [
-            e for e in self._shelf.about(workload) if isinstance(e, ProcessExit) and inside(e.cgroup, path)
+            e
+            for e in self._shelf.about(workload)
+            if isinstance(e, ProcessExit) and inside(e.cgroup, path) and e.time_ns <= until_ns
         ]
         last = max(exits, key=lambda e: e.time_ns, default=None)
         if last is None or abs(last.time_ns - piece.time_ns) > 10 * SECOND:
@@ -212,6 +233,14 @@ class Timeline:
 
 def _began(exit_: Exit) -> int:
     return exit_.ended_ns - exit_.uncertainty_ns if exit_.started else exit_.ended_ns - SECOND
+
+
+def _bounded(pieces: list[AnyEvidence], exit_: Exit) -> tuple[AnyEvidence, ...]:
+    """All of it, or of a workload that forks all day what lies nearest to its end."""
+    if len(pieces) <= _MOST_PIECES:
+        return tuple(pieces)
+    nearest = heapq.nsmallest(_MOST_PIECES, pieces, key=lambda piece: abs(piece.time_ns - exit_.ended_ns))
+    return tuple(sorted(nearest, key=lambda piece: piece.time_ns))
 
 
 def _same(one: Workload, other: Workload) -> bool:

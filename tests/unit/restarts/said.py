@@ -83,5 +83,5 @@ def rose(seconds: float, cgroup: str, **counts: int) -> MemoryEvents:
     )
 
 
-def emptied(seconds: float, cgroup: str) -> CgroupEmptied:
-    return CgroupEmptied(source="cgroup_events", time_ns=at(seconds), cgroup=cgroup)
+def emptied(seconds: float, cgroup: str, removed: bool = False) -> CgroupEmptied:
+    return CgroupEmptied(source="cgroup_events", time_ns=at(seconds), cgroup=cgroup, removed=removed)

@@ -128,3 +128,44 @@ def test_the_past_is_marked() -> None:
     hear(timeline, ended(-3600, model), now=0)
     [case] = due(timeline, 5)
     assert case.exit.past
+
+
+def test_a_plain_cgroup_whose_runs_follow_each_other_has_an_exit_for_each() -> None:
+    timeline = Timeline(SETTLE)
+    ends: list[Case | Restart] = []
+    for number in range(6):
+        hear(
+            timeline,
+            exited(number, "/loop", pid=100 + number, code=3),
+            emptied(number + 0.01, "/loop"),
+            now=number,
+        )
+        ends += due(timeline, number)
+    hear(timeline, emptied(9, "/loop", removed=True), now=9)
+    ends += due(timeline, 30)
+    assert [(c.exit.workload.pid, c.exit.code) for c in ends if isinstance(c, Case)] == [
+        (100 + number, 3) for number in range(6)
+    ]
+
+
+def test_what_ends_in_the_root_is_no_evidence_of_what_lives_below() -> None:
+    timeline, model = Timeline(SETTLE), workload()
+    hear(timeline, exited(-0.1, "/", pid=7, code=1), exited(-0.1, "/system.slice", pid=8, code=1))
+    hear(
+        timeline, rose(-0.1, "/system.slice", oom=1), exited(0, model.cgroup, code=1), ended(0, model, code=1)
+    )
+    [case] = due(timeline, 5)
+    assert isinstance(case, Case)
+    assert {getattr(e, "pid", None) for e in case.evidence if e.cgroup in ("/", "/system.slice")} == {None}
+    assert [e.cgroup for e in case.evidence if e.source == "cgroup_events"] == ["/system.slice"]
+
+
+def test_a_workload_that_forks_all_day_keeps_what_is_nearest() -> None:
+    timeline, model = Timeline(SETTLE), workload()
+    for number in range(2000):
+        hear(timeline, exited(-600 + number / 4, model.cgroup, pid=10_000 + number, code=0))
+    hear(timeline, ended(0, model, code=1))
+    [case] = due(timeline, 5)
+    assert isinstance(case, Case)
+    assert len(case.evidence) == 500
+    assert min(e.time_ns for e in case.evidence) > at(-300)

@@ -38,7 +38,7 @@ def main_ended(facts: Facts) -> Sequence[Finding]:
     if unit is not None and (unit.signal is not None or unit.code is not None):
         how = f"signal {unit.signal}" if unit.signal is not None else f"code {unit.code}"
         seen.append(found(unit, f"systemd says {how}, Result={unit.result}"))
-    if facts.reported_code is not None:
+    if facts.reported_code is not None and facts.workload.runtime != "cgroup":
         witness = "runtime" if facts.workload.runtime != "systemd" else "systemd"
         seen.append(
             Finding(f"{facts.workload.runtime} reports exit code {facts.exit.code}", witness, facts.end_ns)
