@@ -11,6 +11,7 @@ import queue
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 
 import msgspec
@@ -41,6 +42,8 @@ from cgotel.watching import Watching
 
 log = logging.getLogger(__name__)
 
+WORKLOAD = "workload"
+"""The kind of entity whose ends are counted: it outlives the cgroups that it has one after another."""
 INSTRUMENTS = {
     instrument.name: instrument
     for instrument in (
@@ -265,7 +268,7 @@ class Inquiry:
         return msgspec.structs.replace(case, evidence=(*case.evidence, *around), silent=silent)
 
     def _count(self, name: str, workload: Workload, cause: str) -> None:
-        entity = entity_of(workload)
+        entity = replace(entity_of(workload), kind=WORKLOAD)
         with self._lock:
             self._entities.setdefault(entity.key, entity)
             self._counts[entity.key, name, cause] += 1

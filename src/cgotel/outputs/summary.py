@@ -19,6 +19,7 @@ from cgotel.outputs.names import name_of, path_of
 
 SELF = "self"
 HOST = "host"
+WORKLOAD = "workload"
 ROOT = "/"
 
 RESOURCES = ("cpu", "memory", "io")
@@ -107,6 +108,8 @@ def summarize(sweep: Sweep, before: Sweep | None = None, only: Container[str] | 
     for key, readings in by_entity(sweep.readings).items():
         measured = Measured(readings, known.get(key, []), interval_s)
         path = path_of(measured.entity)
+        if measured.entity.kind == WORKLOAD:
+            continue  # its ends are counted, and no cgroup is read
         if path is not None:
             cgroups[path] = measured
         elif measured.entity.kind == HOST:

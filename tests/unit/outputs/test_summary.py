@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.outputs.sweeps import cgroup, reading, sweep
 
-from cgotel.model import Entity
+from cgotel.model import Entity, Instrument, Reading
 from cgotel.outputs.summary import Bound, Host, Stall, summarize
 
 SECOND = 1_000_000  # in microseconds, as the kernel counts
@@ -210,3 +210,12 @@ def test_an_empty_sweep_says_nothing():
     summary = summarize(sweep())
     assert summary.rows == []
     assert summary.host == Host({resource: Stall() for resource in ("cpu", "memory", "io", "irq")})
+
+
+def test_ends_that_are_counted_are_no_row_and_hide_none():
+    web = reading(cgroup("/web.service"), {"cpu.pressure.some.total": SECOND})
+    exits = Instrument("cgotel.container.exits", "counter", "{exit}", "").series("exits.crash")
+    of_web = Entity("workload", "systemd:web.service", web.entity.attributes)
+    of_gone = Entity("workload", "cgroup:/gone", {"process.linux.cgroup": "0::/gone"})
+    counted = [Reading.of(entity, web.time_ns, [(exits, 1)]) for entity in (of_web, of_gone)]
+    assert summarize(sweep(web, *counted)).rows == summarize(sweep(web)).rows
