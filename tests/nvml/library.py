@@ -18,6 +18,8 @@ GIB = 1 << 30
 @cache
 def built() -> Path:
     """The library, compiled once a run with a compiler from tests/nvml/packages.txt."""
+    if shutil.which("gcc") is None:
+        raise FileNotFoundError("gcc is missing: apt-get install what tests/nvml/packages.txt names")
     directory = Path(tempfile.mkdtemp(prefix="cgotel-nvml-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     library = directory / "libnvidia-ml.so.1"

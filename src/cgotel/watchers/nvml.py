@@ -7,6 +7,7 @@ then, and told where it has changed, so that a death soon after finds how full a
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -41,6 +42,7 @@ _UNCERTAIN_NS = 100_000_000  # events carry no stamp
 _NEWS = 0.01  # of all memory
 _REPEAT_NS = 20 * 10**9  # rules look back a minute
 _FULL = 0.9
+_SEARCH_NS = 10 * 10**9  # between looks for a GPU that was lost
 
 _Amounts = tuple[int, int | None, int | None]
 
@@ -86,7 +88,6 @@ class NvmlWatcher(Watcher):
             self._find(self._driver)
             if not self._gpus:
                 raise _unavailable(State.FAILED, "the driver shows no GPU")
-            self._events = self._registered(self._driver)
         except Refused as refused:
             self.close()
             raise _unavailable(State.FAILED, str(refused)) from refused
@@ -94,7 +95,7 @@ class NvmlWatcher(Watcher):
     def watch(self, report: Report, stop: Stop) -> None:
         assert self._driver is not None, "watch() before start()"
         report(self._attendance.absence(self.timeline.now()))
-        due_ns = 0
+        due_ns = search_ns = 0
         while not stop.is_set():
             if self._released():
                 self._attendance.note(last=True)
@@ -105,6 +106,9 @@ class NvmlWatcher(Watcher):
                     report(piece)
                 if self.timeline.now() >= due_ns:
                     due_ns = self.timeline.now() + int(self.config.interval * 1e9)
+                    if self._lost and self.timeline.now() >= search_ns:
+                        search_ns = self.timeline.now() + _SEARCH_NS
+                        self._find(self._driver)
                     for found in self._seen(self._driver):
                         report(found)
             except DriverLost as lost:
@@ -118,7 +122,8 @@ class NvmlWatcher(Watcher):
         driver, self._driver = self._driver, None
         if driver is not None:
             if self._events is not None:
-                driver.ask("", "nvmlEventSetFree", self._events)
+                with contextlib.suppress(Refused):
+                    driver.call("nvmlEventSetFree", self._events)
             driver.close()
         self._events = None
         self._gpus.clear()
@@ -127,30 +132,33 @@ class NvmlWatcher(Watcher):
         return presence.is_released(self.config.release_file)
 
     def _find(self, driver: Driver) -> None:
+        """Take a handle of each GPU that answers and has none yet, and ask for its events."""
         for index in range(driver.call("nvmlDeviceGetCount")):
             try:
                 handle = driver.call("nvmlDeviceGetHandleByIndex", index)
                 who = identify(driver, handle)
-            except GpuLost:
+            except DriverLost:
+                raise
+            except Refused as refused:
+                driver.errors[refused.function, refused.meaning] += 1
                 continue
-            if who is not None:
+            if who is not None and who.uuid not in self._gpus:
                 self._gpus[who.uuid] = (handle, who)
                 self._lost.discard(who.uuid)
+                self._register(driver, handle, who.uuid)
 
-    def _registered(self, driver: Driver) -> Any:
-        """A set of events of all GPUs that have any; None where none has."""
-        events = None
-        for uuid, (handle, _) in self._gpus.items():
-            kinds = (driver.ask(uuid, "nvmlDeviceGetSupportedEventTypes", handle) or 0) & (_XID | _DOUBLE_BIT)
+    def _register(self, driver: Driver, handle: Handle, gpu: str) -> None:
+        """Ask for a GPU's events, if it has any: they come in one set for all."""
+        try:
+            kinds = (driver.ask(gpu, "nvmlDeviceGetSupportedEventTypes", handle) or 0) & (_XID | _DOUBLE_BIT)
             if kinds:
-                events = driver.call("nvmlEventSetCreate") if events is None else events
-                try:
-                    driver.call("nvmlDeviceRegisterEvents", handle, kinds, events)
-                except DriverLost:
-                    raise
-                except Refused as refused:
-                    driver.errors[refused.function, refused.meaning] += 1
-        return events
+                if self._events is None:
+                    self._events = driver.call("nvmlEventSetCreate")
+                driver.call("nvmlDeviceRegisterEvents", handle, kinds, self._events)
+        except DriverLost:
+            raise
+        except Refused as refused:
+            driver.errors[refused.function, refused.meaning] += 1
 
     def _heard(self, driver: Driver, stop: Stop) -> Iterator[GpuXid | GpuState]:
         """Wait for events, and tell all that are there."""

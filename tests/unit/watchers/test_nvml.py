@@ -89,6 +89,19 @@ def test_a_gpu_is_lost_once(machine: Machine) -> None:
     assert len(heard.all(GpuState)) == 1
 
 
+def test_a_lost_gpu_that_comes_back_is_watched_again(machine: Machine) -> None:
+    machine.state.set(gpu(0, **EVENTS), gpu(1, **EVENTS), gpus=2)
+    with watched(machine.watcher()) as heard:
+        heard.first(GpuMemory, lambda e: e.device == "0000:3b:00")
+        machine.state.set({"0.lost": 1})
+        heard.first(GpuState)
+        machine.state.drop("0.lost")
+        machine.state.set({"0.mem_used": 95 * GIB})
+        heard.first(GpuMemory, lambda e: e.device == "0000:3b:00" and e.used == 95 * GIB, timeout_s=60)
+        machine.state.add("event=0 8 31")
+        assert heard.first(GpuXid).device == "0000:3b:00"
+
+
 @pytest.mark.parametrize(
     ("cause", "state"),
     [
