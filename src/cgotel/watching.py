@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -26,11 +27,12 @@ class Watching:
         self._posts = [_Post(watcher, report, self._stop) for watcher in watchers]
 
     def start(self, timeout_s: float = 2.0) -> None:
-        """Start every watcher, and wait a little for each to say whether it can serve."""
+        """Start every watcher, and wait a little for all to say whether they can serve."""
         for post in self._posts:
             post.thread.start()
+        deadline = time.monotonic() + timeout_s
         for post in self._posts:
-            post.answered.wait(timeout_s)
+            post.answered.wait(max(0.0, deadline - time.monotonic()))
 
     def sources(self) -> Iterator[SourceStatus]:
         """The state of every watcher, and of its parts."""
@@ -45,11 +47,12 @@ class Watching:
         return {post.watcher.name: post.faults.count for post in self._posts}
 
     def close(self, timeout_s: float = 2.0) -> None:
-        """Ask every watcher to end, and wait a little for each."""
+        """Ask every watcher to end, and wait a little for all."""
         self._stop.set()
+        deadline = time.monotonic() + timeout_s
         for post in self._posts:
             if post.thread.is_alive():
-                post.thread.join(timeout_s)
+                post.thread.join(max(0.0, deadline - time.monotonic()))
             if post.thread.is_alive():
                 log.warning("watcher %s did not end within %g s", post.watcher.name, timeout_s)
 
@@ -68,7 +71,7 @@ class _Post:
 
     def parts(self) -> list[SourceStatus]:
         try:
-            return list(self.watcher.sources())
+            return [_sound(part) for part in self.watcher.sources()]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             self.faults.note(error)
             return []
@@ -86,19 +89,26 @@ class _Post:
     def _serve(self) -> None:
         """One life of the watcher, from its start to its close."""
         try:
-            self.watcher.start()
-            self._turn(SourceStatus(self.watcher.name, State.OK))
-            self.watcher.watch(self._report, self._stop)
-        except Unavailable as unavailable:
-            self._turn(replace(unavailable.status, name=self.watcher.name))
+            self._work()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
-            self.faults.note(error)
-            self._turn(SourceStatus(self.watcher.name, State.FAILED, f"{type(error).__name__}: {error}"))
+            self._fail(error)
         finally:
             try:
                 self.watcher.close()
             except (Exception, SystemExit) as error:  # noqa: BLE001
                 self.faults.note(error)
+
+    def _work(self) -> None:
+        try:
+            self.watcher.start()
+            self._turn(SourceStatus(self.watcher.name, State.OK))
+            self.watcher.watch(self._report, self._stop)
+        except Unavailable as unavailable:
+            self._turn(replace(_sound(unavailable.status), name=self.watcher.name))
+
+    def _fail(self, error: BaseException) -> None:
+        self.faults.note(error)
+        self._turn(SourceStatus(self.watcher.name, State.FAILED, f"{type(error).__name__}: {error}"))
 
     def _turn(self, status: SourceStatus) -> None:
         if status != self.status:
@@ -110,3 +120,10 @@ class _Post:
                 log.log(level, "watcher %s: %s: %s", status.name, status.state, told)
         self.status = status
         self.answered.set()
+
+
+def _sound(status: SourceStatus) -> SourceStatus:
+    """Raises `TypeError` where a plugin gave something else."""
+    if not isinstance(status, SourceStatus) or not isinstance(status.state, State):
+        raise TypeError(f"not the state of a source: {status!r}")
+    return status

@@ -126,3 +126,31 @@ def test_a_stop_is_seen_by_asking_by_waiting_and_as_a_descriptor() -> None:
     assert stop.is_set()
     assert stop.wait(0)
     assert not stop.wait_for(other.fileno(), 0)
+
+
+def test_many_that_block_for_ever_cost_one_timeout_and_not_one_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    stuck = [One(f"stuck{number}", lambda report, stop: gate.wait() and None) for number in range(40)]
+    for watcher in stuck[:20]:
+        monkeypatch.setattr(watcher, "start", gate.wait)
+    one = Watching(stuck, lambda evidence: None)
+    began = time.monotonic()
+    one.start(timeout_s=1.0)
+    one.close(timeout_s=1.0)
+    assert time.monotonic() - began < 15  # one each would be a minute
+    gate.set()
+
+
+def test_one_that_tells_garbage_of_itself_has_failed_and_stops_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nonsense(report: Report, stop: Stop) -> None:
+        raise Unavailable("no state")  # type: ignore[arg-type]
+
+    ill, odd = One("ill", nonsense, tell), One("odd", wait)
+    monkeypatch.setattr(odd, "sources", lambda: iter([None, "ok"]))
+    with watching(ill, odd) as (one, heard):
+        eventually(lambda: heard == [PIECE])
+        assert one.faults["ill"] == 1
+        assert states(one) == {"ill": State.OK, "odd": State.OK}
+        assert one.faults["odd"] > 0
