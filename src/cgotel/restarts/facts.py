@@ -99,18 +99,29 @@ class Facts:
 
     def is_main(self, pid: int | None) -> bool:
         """Whether this is the main process."""
-        return pid is not None and pid == self.workload.pid
+        return pid is not None and pid == self.main_pid
+
+    @cached_property
+    def main_pid(self) -> int | None:
+        """The main process, as its supervisor told at the start.
+
+        A run may be over before anyone could ask: then it is the last process to leave its cgroup, since
+        that takes all others of its pid namespace along, if its end is the one that was reported.
+        """
+        if self.workload.pid is not None:
+            return self.workload.pid
+        members = self.near_end(ProcessExit, lambda e: self.own(e.cgroup))
+        return members[-1].pid if members and self._is_as_reported(members[-1]) else None
+
+    def _is_as_reported(self, e: ProcessExit) -> bool:
+        code = self.exit.code
+        return code is None or code == e.code or (e.signal is not None and code == 128 + e.signal)
 
     @cached_property
     def main_exit(self) -> ProcessExit | None:
         """How the main process ended, as the kernel told whoever waited for it."""
         main = self.near_end(ProcessExit, lambda e: self.is_main(e.pid), 30, 5)
-        if main:
-            return main[-1]
-        if self.workload.pid is not None:
-            return None
-        members = self.all(ProcessExit, lambda e: self.own(e.cgroup))
-        return members[0] if len(members) == 1 else None
+        return main[-1] if main else None
 
     @cached_property
     def unit(self) -> UnitResult | None:
@@ -188,7 +199,7 @@ class Facts:
         Where its pid was never learnt: a kill in its cgroup at the very end of a run that may have
         ended by SIGKILL.
         """
-        if self.workload.pid is not None:
+        if self.main_pid is not None:
             return [e for e in self.oom_kills if self.is_main(e.pid) and self.is_near(e, 30)]
         if not self.may_have_ended_by(SIGKILL):
             return []
@@ -272,8 +283,12 @@ class Facts:
 
     @cached_property
     def actions(self) -> list[RuntimeAction]:
-        """What was done to this workload through its runtime."""
-        return self.all(RuntimeAction, lambda e: e.workload.id == self.workload.id)
+        """What was done to this run through its runtime; what came before it was done to another."""
+        began = self.exit.began_ns or 0
+        return self.all(
+            RuntimeAction,
+            lambda e: e.workload.id == self.workload.id and e.time_ns + e.uncertainty_ns >= began,
+        )
 
     @cached_property
     def run_ends(self) -> list[RunEnded]:

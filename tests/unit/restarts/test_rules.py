@@ -325,16 +325,44 @@ def test_an_unhealthy_container_that_was_restarted_is_a_health_check() -> None:
 
 
 def test_an_unhealthy_container_that_is_cleared_away_was_stopped() -> None:
-    evidence = (action(-60, MODEL, "health_status: unhealthy"), action(-0.1, MODEL, "kill", 9))
+    status = msgspec.structs.replace(action(-0.4, MODEL, "health_status"), reason="unhealthy")
+    evidence = (status, action(-0.1, MODEL, "kill", 9))
     assert judge(*evidence, exited(0, OWN, signal=9), code=137).cause == "requested_stop"
 
 
+PODMAN = Workload(runtime="podman", id="a", name="model", cgroup=OWN, pid=PID)
+FAILED = ProbeResult(source="podman", time_ns=at(-0.3), workload=PODMAN, ok=False, failures=1)
+
+
+def by_podman(seconds: float, what: str) -> AnyEvidence:
+    return msgspec.structs.replace(action(seconds, PODMAN, what), source="podman")
+
+
 def test_podman_kills_at_once_what_it_holds_for_unhealthy() -> None:
-    podman = Workload(runtime="podman", id="a", name="model", cgroup=OWN, pid=PID)
-    probe = ProbeResult(source="podman", time_ns=at(-0.3), workload=podman, ok=False, failures=1)
-    sent = killed_by(-0.02, podman, "crun", 9, "/system.slice/podman.service")
-    found = judge(probe, sent, exited(0, OWN, signal=9), of=podman, code=137)
-    assert found.cause == "health_check"
+    sent = killed_by(-0.02, PODMAN, "crun", 9, "/system.slice/podman.service")
+    told = (FAILED, sent, exited(0, OWN, signal=9))
+    assert judge(*told, by_podman(0.03, "kill"), of=PODMAN, code=137).cause == "health_check"
+    assert judge(*told, by_podman(2, "remove"), of=PODMAN, code=137).cause == "requested_stop"
+
+
+def test_podman_calls_what_its_policy_does_a_restart() -> None:
+    found = judge(exited(0, OWN, code=1), by_podman(1.4, "restart"), of=PODMAN, code=1)
+    assert found.cause == "application_error"
+
+
+def test_a_run_that_was_over_before_anyone_asked_has_the_last_to_leave_for_its_main_process() -> None:
+    short = msgspec.structs.replace(MODEL, pid=None)
+    sent = msgspec.structs.replace(killed_by(-0.02, MODEL, "sh", 9, "/user.slice"), pid=649)
+    child = exited(-0.05, OWN, pid=700, code=0)
+    found = judge(sent, child, exited(0, OWN, pid=649, signal=9), of=short, code=137)
+    assert verdict(found) == ("killed_externally", "confirmed")
+
+
+def test_a_last_process_that_ended_otherwise_than_was_reported_is_not_the_main_one() -> None:
+    short = msgspec.structs.replace(MODEL, pid=None)
+    late = exited(0.1, OWN, pid=700, signal=9)
+    found = judge(oom_kill(0.09, MODEL, pid=700), exited(0, OWN, pid=649, code=1), late, of=short, code=1)
+    assert found.cause == "application_error"
 
 
 def test_a_removal_after_the_end_is_no_request() -> None:

@@ -37,7 +37,7 @@ def _is_about(e: ProbeResult, facts: Facts) -> bool:
 def unhealthy(facts: Facts) -> Sequence[Finding]:
     """Its runtime held it for unhealthy up to the end."""
     states = [e for e in facts.actions if e.action.startswith("health_status") and e.time_ns <= facts.end_ns]
-    if not states or "unhealthy" not in states[-1].action:
+    if not states or "unhealthy" not in f"{states[-1].action} {states[-1].reason}":
         return []
     return [found(states[-1], "its runtime held it for unhealthy")]
 
@@ -47,7 +47,7 @@ def killed_as_unhealthy(facts: Facts) -> Sequence[Finding]:
     return [
         found(e, f"{e.source} ended it: {e.reason}")
         for e in facts.actions
-        if any(word in e.reason.lower() for word in _REASONS) and e.time_ns <= facts.end_ns + 10**9
+        if _named(e) and e.time_ns <= facts.end_ns + 10**9
     ]
 
 
@@ -67,9 +67,14 @@ def stopped_after_unhealthy(facts: Facts) -> Sequence[Finding]:
     if not held:
         return []
     stops = [finding for finding in stop_asked(facts) if finding.time_ns >= held[-1].time_ns - 10**9]
-    if _started_again(facts):
-        return stops
-    return [finding for finding in stops if finding.time_ns - held[-1].time_ns <= _AT_ONCE_NS]
+    return stops if _started_again(facts) or _killed_at_once(facts, held[-1]) else []
+
+
+def _killed_at_once(facts: Facts, held: Finding) -> bool:
+    """Podman's own `--health-on-failure`: a removal by hand kills too, and is not told as a kill."""
+    return facts.workload.runtime == "podman" and any(
+        e.action in ("kill", "stop") and 0 <= e.time_ns - held.time_ns <= _AT_ONCE_NS for e in facts.actions
+    )
 
 
 def _started_again(facts: Facts) -> bool:
@@ -125,7 +130,8 @@ def _because(facts: Facts) -> str:
 
 
 def _named(e: RuntimeAction) -> bool:
-    return any(word in e.reason.lower() for word in _REASONS)
+    """Whether a supervisor gives its health for the reason to end it; a change of its health is none."""
+    return not e.action.startswith("health_status") and any(word in e.reason.lower() for word in _REASONS)
 
 
 def _advice(facts: Facts) -> str:

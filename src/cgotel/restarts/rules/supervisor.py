@@ -12,8 +12,7 @@ from cgotel.restarts.verdict import Finding
 _GRACE_S = 120.0
 _AT_ONCE_S = 15.0
 _AT_END_S = 0.5
-_LOGGED_LATE = frozenset(("stop", "restart"))  # by Docker, when all is over
-_LOGGED_LATE_S = 5.0
+_LOGGED_LATE_S = 5.0  # by Docker, when all is over
 _HARMLESS = frozenset((1, 10, 12, 17, 18, 28))  # HUP, USR1, USR2, CHLD, CONT, WINCH: asked of the living
 _STOP_JOBS = frozenset(("stop", "restart", "try-restart", "reload-or-restart"))
 _STOPS = frozenset(("stop", "restart", "killing", "stopping", "remove"))
@@ -26,15 +25,19 @@ def stop_asked(facts: Facts) -> Sequence[Finding]:
 
 def _by_action(facts: Facts) -> list[Finding]:
     return [
-        found(e, _words(e))
-        for e in facts.actions
-        if _ends(e)
-        and facts.is_near(e, _grace_s(e), _LOGGED_LATE_S if e.action in _LOGGED_LATE else _AT_END_S)
+        found(e, _words(e)) for e in facts.actions if _ends(e) and facts.is_near(e, _grace_s(e), _late_s(e))
     ]
 
 
 def _ends(e: RuntimeAction) -> bool:
     return e.action in _STOPS or (e.action == "kill" and e.signal not in _HARMLESS)
+
+
+def _late_s(e: RuntimeAction) -> float:
+    """How long after the end it may be told; Podman's `restart` comes first, or means its own policy."""
+    if e.action == "stop" or (e.action == "restart" and e.source == "docker"):
+        return _LOGGED_LATE_S
+    return _AT_END_S
 
 
 def _grace_s(e: RuntimeAction) -> float:
@@ -121,7 +124,7 @@ def _sender(facts: Facts) -> Signal | None:
     if sent is None:
         near = [e for e in facts.signals_to_main if facts.is_near(e) and facts.may_have_ended_by(e.signal)]
         sent = near[-1] if near else None
-    if sent is None or facts.by_runtime(sent) or sent.sender_pid == facts.workload.pid:
+    if sent is None or facts.by_runtime(sent) or sent.sender_pid == facts.main_pid:
         return None
     return sent
 
