@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from cgotel.evidence import (
     AnyEvidence,
@@ -28,6 +29,7 @@ _HOST_WIDE = (Gap, HostMemory, HostState, GpuXid, GpuMemory, GpuState)
 _OF_ANCESTORS = (MemoryEvents, PidsEvents, ForkRejected, UserspaceOom, MemoryUse)
 """What bears on all below; of processes that live in an ancestor itself nothing does."""
 _MOST_ANCESTORS = 64
+_MOST_OF_A_KIND = 500
 
 
 class Shelf:
@@ -92,6 +94,30 @@ class Shelf:
                 pieces.popleft()
             if not pieces:
                 del self._by_subject[subject]
+
+
+def nearest(pieces: Iterable[AnyEvidence], workload: Workload, ended_ns: int) -> tuple[AnyEvidence, ...]:
+    """Of each kind those nearest to an end, in the order in which they came; of its main process all.
+
+    A workload may end thousands of processes before it ends itself, and they must crowd out neither
+    the one request that came before nor a gap.
+    """
+    by_kind: dict[type, list[tuple[int, int, AnyEvidence]]] = {}
+    for number, piece in enumerate(pieces):
+        main = workload.pid is not None and getattr(piece, "pid", None) == workload.pid
+        distance_ns = -1 if main else _distance_ns(piece, ended_ns)
+        by_kind.setdefault(type(piece), []).append((distance_ns, number, piece))
+    kept: list[tuple[int, int, AnyEvidence]] = []
+    for found in by_kind.values():
+        few = len(found) <= _MOST_OF_A_KIND
+        kept += found if few else heapq.nsmallest(_MOST_OF_A_KIND, found, key=lambda one: one[:2])
+    return tuple(piece for _, _, piece in sorted(kept, key=lambda one: one[1]))
+
+
+def _distance_ns(piece: AnyEvidence, ended_ns: int) -> int:
+    if isinstance(piece, Gap) and piece.since_ns <= ended_ns <= piece.time_ns:
+        return 0
+    return abs(piece.time_ns - ended_ns)
 
 
 def _subjects(piece: AnyEvidence) -> Iterator[Hashable]:

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 import msgspec
 
 from cgotel.evidence import AnyEvidence, CgroupEmptied, ProcessExit, RunEnded, RunStarted, Workload
 from cgotel.identity import identify
 from cgotel.restarts.case import Case, Exit
+from cgotel.restarts.ends import Ends
 from cgotel.restarts.facts import inside
-from cgotel.restarts.shelf import Shelf
+from cgotel.restarts.shelf import Shelf, lineage, nearest
 
 SECOND = 1_000_000_000
 _MOST_RUNS = 65_536
-_MOST_PIECES = 500
 _MOST_PAST = 8_192
 _PAST_S = 30.0
 _TOGETHER_NS = 2 * SECOND
@@ -56,9 +57,13 @@ class Timeline:
         self._shelf = shelf or Shelf()
         self._runs: OrderedDict[str, RunStarted] = OrderedDict()
         self._pending: list[_Pending] = []
-        self._told: OrderedDict[str, Case] = OrderedDict()
+        self._waiting: dict[str, _Pending] = {}
+        self._waiting_of: dict[tuple[str, str], list[_Pending]] = {}
+        self._ends = Ends()
+        self._told: OrderedDict[str, None] = OrderedDict()
         self._last: OrderedDict[tuple[str, str], Case] = OrderedDict()
-        self._emptied: deque[tuple[int, str, CgroupEmptied]] = deque(maxlen=_MOST_RUNS)
+        self._emptied: deque[tuple[int, str, CgroupEmptied]] = deque()
+        self._emptied_below: dict[str, deque[int]] = {}
         self._empty: OrderedDict[str, None] = OrderedDict()
         self._restarts: list[Restart] = []
         self._opened: list[Exit] = []
@@ -84,6 +89,19 @@ class Timeline:
             while len(self._empty) > _MOST_RUNS:
                 self._empty.popitem(last=False)
         self._emptied.append((now_ns + self._settle_ns, path, piece))
+        for above in _above(path):
+            self._emptied_below.setdefault(above, deque()).append(piece.time_ns)
+        if len(self._emptied) > _MOST_RUNS:
+            self._first_emptied()
+
+    def _first_emptied(self) -> tuple[str, CgroupEmptied]:
+        """Take out what emptied first."""
+        _, path, piece = self._emptied.popleft()
+        for above in _above(path):
+            self._emptied_below[above].popleft()
+            if not self._emptied_below[above]:
+                del self._emptied_below[above]
+        return path, piece
 
     def due(self, now_ns: int, silent: Mapping[str, str]) -> Iterator[Case | Restart]:
         """The cases that have settled by now, in the order of their exits, and the restarts.
@@ -93,6 +111,7 @@ class Timeline:
         self._adopt_plain(now_ns, silent)
         while self._pending and self._pending[0].due_ns <= now_ns:
             pending = heapq.heappop(self._pending)
+            self._wait_no_more(pending)
             case = self._case(pending.exit, silent)
             self._keep(case)
             yield case
@@ -107,13 +126,15 @@ class Timeline:
         self._shelf.expire(now_ns)
 
     def opened(self, silent: Mapping[str, str]) -> Iterator[Case]:
-        """The exits heard of since the last call, each with the evidence so far: for safekeeping."""
-        while self._opened:
-            yield self._case(self._opened.pop(0), silent)
+        """The exits heard of since the last call that wait, each with the evidence so far: to be kept."""
+        opened, self._opened = self._opened, []
+        for exit_ in opened:
+            if exit_.uid in self._waiting:
+                yield self._case(exit_, silent)
 
     def reopen(self, exit_: Exit, now_ns: int) -> None:
         """An exit that was heard of in an earlier life and never judged; unless it was told again."""
-        if exit_.uid not in self._told and all(p.exit.uid != exit_.uid for p in self._pending):
+        if exit_.uid not in self._told and exit_.uid not in self._waiting:
             self._open(exit_, now_ns + self._settle_ns)
 
     def next_due_ns(self) -> int | None:
@@ -128,8 +149,8 @@ class Timeline:
         self._runs.move_to_end(piece.workload.key)
         while len(self._runs) > _MOST_RUNS:
             self._runs.popitem(last=False)
-        for pending in self._pending:
-            if _same(pending.exit.workload, piece.workload) and piece.time_ns >= _began(pending.exit):
+        for pending in self._waiting_for(piece.workload):
+            if piece.time_ns >= _began(pending.exit):
                 pending.successor = pending.successor or piece
                 return
         case = self._last.pop((piece.workload.runtime, piece.workload.title), None)
@@ -154,55 +175,68 @@ class Timeline:
         )
         if run is not None:
             del self._runs[piece.workload.key]
-        for pending in self._pending:
-            if pending.exit.uid == exit_.uid:
-                pending.exit = exit_
-                return
+        if (pending := self._waiting.get(exit_.uid)) is not None:
+            self._wait_no_more(pending)
+            pending.exit = exit_
+            self._wait(pending)
+            return
         if exit_.uid not in self._told:
             self._open(exit_, now_ns + self._settle_ns)
 
     def _open(self, exit_: Exit, due_ns: int) -> None:
         self._number += 1
-        heapq.heappush(self._pending, _Pending(due_ns, self._number, exit_))
+        pending = _Pending(due_ns, self._number, exit_)
+        heapq.heappush(self._pending, pending)
+        self._wait(pending)
         self._opened.append(exit_)
 
+    def _wait(self, pending: _Pending) -> None:
+        """Let an exit be found by its uid, by its workload, and by the cgroup that it ended in."""
+        exit_, workload = pending.exit, pending.exit.workload
+        self._waiting[exit_.uid] = pending
+        for key in _names(workload):
+            self._waiting_of.setdefault(key, []).append(pending)
+        if workload.cgroup:
+            reach_ns = _TOGETHER_NS if workload.runtime == "cgroup" else _TOLD_LATE_NS
+            self._ends.note(workload.cgroup, exit_.ended_ns, reach_ns, workload.id)
+
+    def _wait_no_more(self, pending: _Pending) -> None:
+        self._waiting.pop(pending.exit.uid, None)
+        for key in _names(pending.exit.workload):
+            self._waiting_of[key].remove(pending)
+            if not self._waiting_of[key]:
+                del self._waiting_of[key]
+
+    def _waiting_for(self, workload: Workload) -> list[_Pending]:
+        """The exits of a workload, or of one of its name, that have not settled."""
+        return [pending for key in _names(workload) for pending in self._waiting_of.get(key, ())]
+
     def _case(self, exit_: Exit, silent: Mapping[str, str]) -> Case:
-        evidence = _bounded(list(self._shelf.about(exit_.workload)), exit_)
+        evidence = nearest(self._shelf.about(exit_.workload), exit_.workload, exit_.ended_ns)
         return Case(exit=exit_, evidence=evidence, silent=dict(silent))
 
     def _keep(self, case: Case) -> None:
-        self._told[case.exit.uid] = case
+        self._told[case.exit.uid] = None
         self._last[case.exit.workload.runtime, case.exit.workload.title] = case
-        for kept in (self._told, self._last):
-            while len(kept) > _MOST_PAST:
-                kept.popitem(last=False)
+        while len(self._told) > _MOST_PAST:
+            self._told.popitem(last=False)
+        while len(self._last) > _MOST_PAST:
+            self._last.popitem(last=False)
 
     def _adopt_plain(self, now_ns: int, silent: Mapping[str, str]) -> None:
         """A cgroup that emptied and that no runtime speaks for has ended, too."""
         while self._emptied and self._emptied[0][0] <= now_ns:
-            _, path, piece = self._emptied.popleft()
+            path, piece = self._first_emptied()
             if self._ended_below(path, piece):
                 continue  # what ended lived below: it has its own exit
-            if _unspoken_for(path, silent) and not self._covered(path, piece.time_ns):
+            if _unspoken_for(path, silent) and not self._ends.cover(path, piece.time_ns):
                 exit_ = self._plain_exit(path, piece)
                 if exit_.uid not in self._told:
                     self._open(exit_, now_ns)
 
     def _ended_below(self, path: str, piece: CgroupEmptied) -> bool:
-        return any(
-            other != path and inside(other, path) and abs(later.time_ns - piece.time_ns) < _TOGETHER_NS
-            for _, other, later in self._emptied
-        )
-
-    def _covered(self, path: str, time_ns: int) -> bool:
-        """Whether a runtime told of this end, or it is that of a cgroup in or around it."""
-        ends = [p.exit for p in self._pending] + [case.exit for case in reversed(self._told.values())]
-        return any(
-            abs(e.ended_ns - time_ns) < (_TOGETHER_NS if e.workload.runtime == "cgroup" else _TOLD_LATE_NS)
-            and e.workload.id != path
-            and (inside(path, e.workload.cgroup) or inside(e.workload.cgroup, path))
-            for e in ends[: len(self._pending) + 1000]
-        )
+        later = self._emptied_below.get(path, ())
+        return any(abs(time_ns - piece.time_ns) < _TOGETHER_NS for time_ns in later)
 
     def _plain_exit(self, path: str, piece: CgroupEmptied) -> Exit:
         workload = Workload(runtime="cgroup", id=path, name=_title(path), cgroup=path)
@@ -231,20 +265,17 @@ class Timeline:
         )
 
 
+def _above(path: str) -> Iterator[str]:
+    return islice(lineage(path), 1, None)
+
+
 def _began(exit_: Exit) -> int:
     return exit_.ended_ns - exit_.uncertainty_ns if exit_.started else exit_.ended_ns - SECOND
 
 
-def _bounded(pieces: list[AnyEvidence], exit_: Exit) -> tuple[AnyEvidence, ...]:
-    """All of it, or of a workload that forks all day what lies nearest to its end."""
-    if len(pieces) <= _MOST_PIECES:
-        return tuple(pieces)
-    nearest = heapq.nsmallest(_MOST_PIECES, pieces, key=lambda piece: abs(piece.time_ns - exit_.ended_ns))
-    return tuple(sorted(nearest, key=lambda piece: piece.time_ns))
-
-
-def _same(one: Workload, other: Workload) -> bool:
-    return one.runtime == other.runtime and (one.id == other.id or one.title == other.title)
+def _names(workload: Workload) -> Iterable[tuple[str, str]]:
+    """What tells a workload from others: its id and, over redeployments, its name."""
+    return dict.fromkeys(((workload.runtime, workload.id), (workload.runtime, workload.title)))
 
 
 def _fuller(told: Workload, known: Workload | None) -> Workload:
