@@ -14,7 +14,12 @@ from cgotel import plugins, testing
 from cgotel.assemble import assemble
 from cgotel.cli import COMMANDS
 from cgotel.config import AgentSettings, PluginSettings, RestartSettings
+from cgotel.contract import Bookmark, Timeline
+from cgotel.evidence import RuntimeAction, Workload
 from cgotel.kernel.roots import Roots
+from cgotel.restarts.case import Case, Exit
+from cgotel.restarts.classify import classify
+from cgotel.restarts.rules import RULES
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,6 +92,23 @@ def test_the_collector_in_contributing_runs_as_it_stands():
         seconds = reading.metric("system.cpu.time", cpu_mode=mode)
         if mode != "iowait":  # which may fall: proc_stat(5)
             assert least / 100 <= seconds <= most / 100
+
+
+def test_the_watcher_and_the_rule_in_the_docs_run_as_they_stand(tmp_path):
+    text = (ROOT / "docs/restarts/plugins.md").read_text()
+    [source] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    module = types.ModuleType("evictions")
+    exec(compile(source, "plugins.md", "exec"), vars(module))
+    [kind], [rule] = module.cgotel_watchers(), module.cgotel_rules()
+    file = tmp_path / "evictions"
+    file.write_text("4242 trainer\n")
+    watcher = kind(kind.Config(file=str(file)), Roots.discover(), Timeline(), Bookmark())
+    with testing.watched(watcher) as heard:
+        told = heard.first(RuntimeAction)
+    job = Workload(runtime="docker", id="a", name="trainer", pid=4242)
+    case = Case(exit=Exit(workload=job, ended_ns=told.time_ns, code=143), evidence=(told,))
+    verdict = classify(case, [*RULES, rule])
+    assert (verdict.cause, verdict.by) == ("requested_stop", "scheduler")
 
 
 def _cpu_ticks():

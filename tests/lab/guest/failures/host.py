@@ -40,7 +40,9 @@ def killed_by_earlyoom(supervisor: Supervisor, name: str) -> Caused:
         supervisor.open_gate(workload)
         return Caused(workload, supervisor.wait(workload), by="earlyoom")
     except TimeoutError as error:
-        said = subprocess.run(["journalctl", "-u", "earlyoom", "-n", "30"], capture_output=True, text=True)
+        said = subprocess.run(
+            ["journalctl", "-u", "earlyoom", "-n", "30"], capture_output=True, text=True, check=False
+        )
         raise TimeoutError(f"{error}; earlyoom said: {said.stdout}") from error
     finally:
         subprocess.run(["systemctl", "stop", "earlyoom.service"], check=True)
