@@ -408,6 +408,15 @@ def test_a_fork_that_was_refused_before_a_failure_is_the_limit_of_tasks() -> Non
     assert judge(refused, exited(0, OWN, code=0), code=0).cause == "completed"
 
 
+def test_forks_of_a_neighbour_that_were_refused_are_not_its_own() -> None:
+    refused = PidsEvents(
+        source="cgroup_events", time_ns=at(-1), cgroup="/system.slice", refused=1, since_ns=at(-2)
+    )
+    assert judge(refused, exited(0, OWN, code=2), code=2).cause == "application_error"
+    at_limit = msgspec.structs.replace(refused, local=True)
+    assert judge(at_limit, exited(0, OWN, code=2), code=2).cause == "pids_limit"
+
+
 def test_a_segfault_is_told_with_the_kernels_words() -> None:
     fault = Fault(
         source="kernel_log", time_ns=at(-0.001), pid=PID, comm="python3", what="segfault at 0 in libc.so.6"

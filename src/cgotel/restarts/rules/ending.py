@@ -94,13 +94,17 @@ def could_not_start(facts: Facts) -> Sequence[Finding]:
 
 
 def no_more_tasks(facts: Facts) -> Sequence[Finding]:
-    """A fork was refused by a limit of tasks, in this cgroup or above it."""
+    """A fork was refused by a limit of tasks: here, or at a limit of an ancestor, by its own counter.
+
+    The hierarchical counter of an ancestor also rises for a neighbour.
+    """
     refused = facts.near_end(
-        PidsEvents, lambda e: facts.own(e.cgroup) or facts.above(e.cgroup), _PIDS_BEFORE_S, 5
+        PidsEvents,
+        lambda e: facts.own(e.cgroup) or (e.local and facts.above(e.cgroup)),
+        _PIDS_BEFORE_S,
+        5,
     )
-    told = facts.near_end(
-        ForkRejected, lambda e: facts.own(e.cgroup) or facts.above(e.cgroup), _PIDS_BEFORE_S, 5
-    )
+    told = facts.near_end(ForkRejected, lambda e: facts.own(e.cgroup), _PIDS_BEFORE_S, 5)
     return [
         *(found(e, f"pids.events of {e.cgroup}: {e.refused} forks refused") for e in refused[-1:]),
         *(found(e, f"the kernel refused a fork in {e.cgroup}") for e in told[-1:]),
