@@ -39,11 +39,11 @@ class Shelf:
     by its name, or the host as a whole.
     """
 
-    def __init__(self, keep_s: float = 900.0, most: int = 200_000) -> None:
+    def __init__(self, keep_s: float = 900.0, most: int = 100_000) -> None:
         self._keep_ns = int(keep_s * _SECOND)
         self._most = most
         self._all: deque[tuple[AnyEvidence, tuple[Hashable, ...]]] = deque()
-        self._by_subject: dict[Hashable, deque[AnyEvidence]] = {}
+        self._by_subject: dict[Hashable, AnyEvidence | deque[AnyEvidence]] = {}  # most have one piece
         self.dropped = 0
 
     def __len__(self) -> int:
@@ -54,7 +54,13 @@ class Shelf:
         subjects = tuple(dict.fromkeys(_subjects(piece)))
         self._all.append((piece, subjects))
         for subject in subjects:
-            self._by_subject.setdefault(subject, deque()).append(piece)
+            kept = self._by_subject.get(subject)
+            if kept is None:
+                self._by_subject[subject] = piece
+            elif isinstance(kept, deque):
+                kept.append(piece)
+            else:
+                self._by_subject[subject] = deque((kept, piece))
         if len(self._all) > self._most:
             self._drop()
             self.dropped += 1
@@ -68,10 +74,10 @@ class Shelf:
         """Everything that may bear on a workload: each piece once, in the order in which it came."""
         found: dict[int, AnyEvidence] = {}
         for subject in _subjects_of(workload):
-            for piece in self._by_subject.get(subject, ()):
+            for piece in self._on(subject):
                 found[id(piece)] = piece
         for path in _above(workload):
-            for piece in self._by_subject.get(("at", path), ()):
+            for piece in self._on(("at", path)):
                 if isinstance(piece, _OF_ANCESTORS):
                     found[id(piece)] = piece
         for signal in self._signals_to_members(list(found.values())):
@@ -82,18 +88,22 @@ class Shelf:
         """Signals to processes of which only the end told where they lived."""
         for piece in found:
             if isinstance(piece, ProcessExit) and piece.signal is not None:
-                for sent in self._by_subject.get(("pid", piece.pid), ()):
+                for sent in self._on(("pid", piece.pid)):
                     if isinstance(sent, Signal) and abs(sent.time_ns - piece.time_ns) < _SECOND:
                         yield sent
 
     def _drop(self) -> None:
         piece, subjects = self._all.popleft()
         for subject in subjects:
-            pieces = self._by_subject[subject]
-            if pieces and pieces[0] is piece:
-                pieces.popleft()
-            if not pieces:
+            kept = self._by_subject[subject]
+            if isinstance(kept, deque):
+                kept.popleft()
+            if kept is piece or not kept:
                 del self._by_subject[subject]
+
+    def _on(self, subject: Hashable) -> Iterable[AnyEvidence]:
+        kept = self._by_subject.get(subject, ())
+        return kept if isinstance(kept, deque | tuple) else (kept,)
 
 
 def nearest(pieces: Iterable[AnyEvidence], workload: Workload, ended_ns: int) -> tuple[AnyEvidence, ...]:
