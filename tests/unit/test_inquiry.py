@@ -244,7 +244,7 @@ def test_text_that_no_utf8_holds_and_a_name_of_megabytes_are_made_fit_to_be_kept
     with inquiring(database) as (_, report, told):
         report(_of(bad, error="\udcff"))
         [event] = told.until(len)
-    assert event.attributes["container.name"] == "a\\udc80" + "b" * 4094
+    assert event.attributes["container.name"] == "a\\udc80" + "b" * 4089
     with database.transaction() as connection:
         [incident] = find(connection)
     assert incident.case.exit.error == "\\udcff"

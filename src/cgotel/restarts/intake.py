@@ -9,7 +9,7 @@ import msgspec
 from cgotel.evidence import AnyEvidence
 
 _MOST_BYTES = 65_536
-_MOST_CHARACTERS = 4_096  # no path is longer (PATH_MAX, limits.h)
+_MOST_TEXT_BYTES = 4_096  # no path is longer (PATH_MAX, limits.h)
 _NUMBERS = ("pid", "code", "signal")
 _LAST_NS = 1 << 62  # in the year 2116
 _LEAST, _MOST = -(1 << 31), 1 << 32
@@ -46,7 +46,8 @@ def taken_in(piece: object) -> AnyEvidence:
 
 def _tame(value: Any) -> Any:
     if isinstance(value, str):
-        return value[:_MOST_CHARACTERS].encode("utf-8", "backslashreplace").decode()
+        encoded = value[:_MOST_TEXT_BYTES].encode("utf-8", "backslashreplace")
+        return encoded[:_MOST_TEXT_BYTES].decode("utf-8", "ignore")
     if isinstance(value, dict):
         return {_tame(key): _tame(inner) for key, inner in value.items()}
     if isinstance(value, list):
