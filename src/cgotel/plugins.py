@@ -187,6 +187,8 @@ def _sound_rules(offered: Any) -> list[Rule]:
     for rule in offered:
         if not isinstance(rule, Rule):
             raise TypeError(f"cgotel_rules must return rules, got {rule!r}")
+        if not isinstance(rule.rank, int | float):
+            raise TypeError(f"rule {rule.name!r}: its rank must be a number, got {rule.rank!r}")
         if rule.cause not in get_args(Cause):
             allowed = ", ".join(get_args(Cause))
             raise ValueError(f"rule {rule.name!r}: no cause {rule.cause!r}; allowed: {allowed}")

@@ -53,6 +53,20 @@ BROKEN = {
     ),
 }
 
+RULE = """
+from cgotel import hookimpl
+from cgotel.restarts.rule import Rule
+
+@hookimpl
+def cgotel_rules():
+    return [Rule("crash", "mine", 10, ())]
+"""
+BROKEN |= {
+    "has a rule without a place": (RULE.replace("10", "'first'"), "its rank must be a number"),
+    "has a rule for no cause": (RULE.replace('"crash"', '"bad luck"'), "no cause 'bad luck'"),
+    "offers what is no rule": (RULE.replace('Rule("crash", "mine", 10, ())', "print"), "must return rules"),
+}
+
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
