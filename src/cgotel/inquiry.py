@@ -218,7 +218,8 @@ class Inquiry:
         piece = taken_in(reported)
         self._timeline.hear(piece, self._clock.now())
         if isinstance(piece, OomKill):
-            self._tell(oom_kill_event(piece, self._wall(), self._clock.to_wall))
+            past = piece.time_ns + piece.uncertainty_ns < self._began_ns
+            self._tell(oom_kill_event(piece, self._wall(), self._clock.to_wall, past))
         elif isinstance(piece, GpuXid) and not self._is_told_by_the_log(piece):
             self._tell(xid_event(piece, self._wall(), self._clock.to_wall))
 

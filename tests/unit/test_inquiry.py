@@ -29,7 +29,7 @@ from cgotel.contract import (
 )
 from cgotel.evidence import AnyEvidence, Evidence, GpuXid, ProcessExit, RunEnded, Workload
 from cgotel.inquiry import Inquiry
-from cgotel.model import Event
+from cgotel.model import Event, Severity
 from cgotel.restarts.facts import Facts
 from cgotel.restarts.rule import Rule
 from cgotel.restarts.rules import RULES
@@ -318,3 +318,12 @@ def test_an_xid_of_the_driver_is_told_where_the_kernel_log_is_not_read(
     with inquiring(Database(None)) as (_, report, told):
         report(heard)
         told.until(lambda events: [e.attributes["cgotel.gpu.xid"] for e in events] == [79])
+
+
+@pytest.mark.usefixtures("now")
+def test_an_oom_kill_from_before_anyone_watched_wakes_nobody() -> None:
+    with inquiring(Database(None)) as (_, report, told):
+        report(oom_kill(-3600, workload()), oom_kill(5, workload()))
+        [past, present] = told.until(lambda events: len(events) >= 2)
+    assert (past.severity, present.severity) == (Severity.INFO, Severity.ERROR)
+    assert past.body.endswith("before cgotel watched")

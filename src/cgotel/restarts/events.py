@@ -118,8 +118,11 @@ def loop_event(case: Case, verdict: Verdict, loop: Loop, observed_ns: int, to_wa
     return replace(event, body=body + (loop.hopeless or verdict.because))
 
 
-def oom_kill_event(kill: OomKill, observed_ns: int, to_wall: ToWall) -> Event:
-    """The kernel ended a process for memory: an event of its own, whoever lives on."""
+def oom_kill_event(kill: OomKill, observed_ns: int, to_wall: ToWall, past: bool = False) -> Event:
+    """The kernel ended a process for memory: an event of its own, whoever lives on.
+
+    ``past``: before anyone watched. That is told for the record, and wakes nobody.
+    """
     path = kill.cgroup or ""
     subject: dict[str, AttributeValue] = dict(identify(path).attributes) if path else {}
     if path:
@@ -137,11 +140,15 @@ def oom_kill_event(kill: OomKill, observed_ns: int, to_wall: ToWall) -> Event:
     where = f" at the limit of {kill.limit_cgroup}" if kill.limit_cgroup else ""
     if kill.constraint not in ("memcg", "unknown"):
         where = ", for the host ran out"
+    if past:
+        where += ", before cgotel watched"
+        attributes["cgotel.oom.past"] = True
+    grave = Severity.ERROR if kill.constraint == "memcg" else Severity.FATAL
     return Event(
         name=OOM_KILL,
         time_ns=to_wall(kill.time_ns),
         observed_ns=observed_ns,
-        severity=Severity.ERROR if kill.constraint == "memcg" else Severity.FATAL,
+        severity=Severity.INFO if past else grave,
         entity=Entity(kind=identify(path).kind if path else "cgroup", key=path or "/", attributes=subject),
         body=f"the kernel's OOM killer ended {kill.comm} ({kill.pid}) of {path or 'no known cgroup'}{where}",
         uid=f"oom_kill:{kill.pid}@{kill.time_ns // 1_000_000}",
