@@ -65,6 +65,7 @@ class Database:
         self.path: Path | None = None
         self.faults = 0
         self._told = ""
+        self._changes = 0
         self._lock = threading.RLock()
         self._held: int | None = None
         self._file: tuple[int, int] | None = None
@@ -95,8 +96,11 @@ class Database:
             if str(error) != self._told:
                 self._told = str(error)
                 log.error("%s: %s: what was to be kept is not", self.path or "the store", error)
+            self._changes = self._connection.total_changes
             return False
-        self._told = ""
+        if self._connection.total_changes != self._changes:  # to read is no sign of space
+            self._changes = self._connection.total_changes
+            self._told = ""
         return True
 
     def close(self) -> None:

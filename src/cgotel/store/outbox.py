@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -73,7 +74,9 @@ class Outbox:
             )
 
         self._database.attempt(read)
-        return [*self._spilled[output], *(Waiting(number, _decoded(content)) for number, content in rows)]
+        with self._spilling:
+            spilled = list(islice(self._spilled[output], most))
+        return [*spilled, *(Waiting(number, _decoded(content)) for number, content in rows)]
 
     def taken(self, output: str, number: int) -> None:
         """An output has taken an event."""

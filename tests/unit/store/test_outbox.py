@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cgotel.model import Entity, Event
 from cgotel.store import Database, Outbox
 
@@ -69,9 +71,25 @@ def test_a_full_disk_loses_nothing_that_memory_holds(tmp_path: Path) -> None:
         connection.execute("PRAGMA max_page_count = 1")
     for number in range(300):
         outbox.add(event(number))
-    spilled = [waiting for waiting in outbox.waiting("otlp") if waiting.number < 0]
+    spilled = [waiting for waiting in outbox.waiting("otlp", most=500) if waiting.number < 0]
     assert outbox.count() == 300
+    assert len([waiting for waiting in outbox.waiting("otlp", most=10) if waiting.number < 0]) == 10
     assert spilled[-1].event == event(299)
     for waiting in spilled:
         outbox.taken("otlp", waiting.number)
     assert [waiting for waiting in outbox.waiting("otlp") if waiting.number < 0] == []
+
+
+def test_a_full_disk_is_told_once_though_what_is_there_can_still_be_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = Database(tmp_path / "agent.db")
+    outbox = Outbox(database, ["otlp"])
+    outbox.add(event(1))
+    with database.transaction() as connection:
+        connection.execute("PRAGMA max_page_count = 1")
+    for number in range(2, 300):
+        outbox.add(event(number))
+        outbox.waiting("otlp")
+    assert database.faults > 100
+    assert len(caplog.records) == 1
