@@ -96,12 +96,18 @@ class Database:
             if str(error) != self._told:
                 self._told = str(error)
                 log.error("%s: %s: what was to be kept is not", self.path or "the store", error)
-            self._changes = self._connection.total_changes
+            self._has_changed()
             return False
-        if self._connection.total_changes != self._changes:  # to read is no sign of space
-            self._changes = self._connection.total_changes
+        if self._has_changed():  # to read is no sign of space
             self._told = ""
         return True
+
+    def _has_changed(self) -> bool:
+        """Whether anything was written since this was asked last."""
+        before = self._changes
+        with suppress(sqlite3.ProgrammingError):  # it is closed
+            self._changes = self._connection.total_changes
+        return self._changes != before
 
     def close(self) -> None:
         """Let go of the file. May be called twice."""
@@ -116,7 +122,7 @@ class Database:
                 change(connection)
         except sqlite3.DatabaseError as error:
             with self._lock:
-                if self.path is None or not _is_damage(error):
+                if self.path is None or self._closed or not _is_damage(error):
                     raise
                 self._open_again(self.path)
             with self.transaction() as connection:
@@ -182,6 +188,8 @@ def _file(path: Path) -> tuple[int, int] | None:
 
 def _is_damage(error: sqlite3.Error) -> bool:
     """Whether an error is the file's own, and not a lack of space or of a lock that will pass."""
+    if isinstance(error, sqlite3.OperationalError | sqlite3.ProgrammingError):
+        return False
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     return code & 0xFF in _DAMAGED
 

@@ -210,3 +210,20 @@ def test_one_unreadable_case_among_those_left_open_costs_no_other(tmp_path: Path
     with database.transaction() as connection:
         assert connection.execute("SELECT count(*) FROM opened").fetchone() == (1,)
     database.close()
+
+
+def test_a_store_that_was_closed_is_not_opened_again_by_who_comes_late(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    database = Database(path)
+    late = StoredBookmark(database, "late")
+    database.close()
+    database._closed = False  # closed as the interpreter ends, and not by its owner
+    late.write(b"1")
+    assert database.faults == 1
+    database._closed = True
+    late.write(b"2")
+    assert database.faults == 2
+    assert list(tmp_path.glob("*corrupt*")) == []
+    again = Database(path)
+    assert not again.in_memory
+    again.close()
