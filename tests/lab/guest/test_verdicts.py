@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
-from _pytest.mark.structures import ParameterSet
 from tests.lab.guest.failures import host, memory
 from tests.lab.guest.failures.catalogue import CELLS, Cell, cell_id
 from tests.lab.guest.failures.model import ALL, Caused
@@ -60,14 +59,14 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     stage.close()
 
 
-def _parameter(cell: Cell) -> ParameterSet:
+def _parameter(cell: Cell) -> object:
     """Of a container earlyoom 1.8, which comes with Linux 6.12 here, takes nothing: why is not known yet."""
     failure, supervisor = cell
     spared = failure is host.killed_by_earlyoom and supervisor != "systemd"
     return pytest.param(cell, id=cell_id(cell), marks=[pytest.mark.only_on("6.1")] if spared else [])
 
 
-@pytest.mark.parametrize("cell", map(_parameter, CELLS))
+@pytest.mark.parametrize("cell", [_parameter(cell) for cell in CELLS])
 def test_every_end_is_judged_by_its_cause(
     cell: Cell, scene: Scene, kernel: str, record_property: Callable[[str, object], None]
 ) -> None:
