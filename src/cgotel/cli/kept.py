@@ -45,6 +45,8 @@ def kept(
     assembly: Assembly, what: str | None, since_s: float, most: int | None = None, cause: str | None = None
 ) -> list[Incident]:
     """The incidents in every store of this host, the newest first, each once; ``most`` at most."""
+    if what is not None and assembly.roots.cgroup is not None:
+        what = what.removeprefix(assembly.roots.cgroup)
     since_ns = max(0, time.time_ns() - int(since_s * 1e9))
     if cause is not None:
         cause = cause.encode("utf-8", "backslashreplace").decode()
@@ -79,9 +81,9 @@ def _stores(assembly: Assembly) -> list[Path]:
 
 
 def stamp(time_ns: int) -> str:
-    """A time as people read it: local time to the second; as it is where no calendar has it."""
+    """A time as people read it: local, to the second, with its offset; as it is where no calendar has it."""
     try:
-        return datetime.fromtimestamp(time_ns / 1e9, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return datetime.fromtimestamp(time_ns / 1e9, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S%z")
     except (ValueError, OverflowError, OSError):
         return f"{time_ns} ns"
 

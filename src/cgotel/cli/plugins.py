@@ -50,10 +50,7 @@ def _json(found: Iterable[Plugin]) -> bytes:
 
 
 def _table(found: Iterable[Plugin]) -> str:
-    rows = [
-        tuple(visible(text) for text in (p.name, p.origin, ", ".join(p.offers) or "-", p.fault))
-        for p in found
-    ]
+    rows = [tuple(visible(text) for text in (p.name, p.origin, _brief(p.offers), p.fault)) for p in found]
     return "".join(f"{line}\n" for line in _aligned([_TITLES, *rows]))
 
 
@@ -61,3 +58,10 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
     widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(left(text, width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _brief(offers: list[str]) -> str:
+    """What a plugin offers; rules, of which there may be dozens, by their number."""
+    rules = [offer for offer in offers if offer.startswith("rule ")]
+    named = [offer for offer in offers if offer not in rules]
+    return ", ".join([*named, *([f"{len(rules)} rules"] if rules else [])]) or "-"

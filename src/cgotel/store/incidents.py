@@ -100,15 +100,17 @@ def find(
 ) -> Iterator[Incident]:
     """Incidents from a time on, the newest first, each read when it is asked for.
 
-    ``what`` is a name, a path, or the beginning of an id; None for all. One that another version
+    ``what`` is a name, a unit without its suffix, a path or the end of one, or the beginning of an id;
+    None for all. One that another version
     kept and this one cannot read is ``unreadable``, and left out.
     """
     query = "SELECT uid, evidence, verdict FROM incidents WHERE ended_ns >= ?"
     arguments: list[object] = [since_ns]
     if what is not None:
-        query += " AND (name = ? OR cgroup = ? OR substr(id, 1, ?) = ?)"
         what = what.encode("utf-8", "backslashreplace").decode()  # as evidence is kept
-        arguments += [what, what, len(what), what]
+        tail = "/" + what.strip("/")
+        query += " AND (name IN (?, ?) OR cgroup = ? OR substr(id, 1, ?) = ? OR substr(cgroup, ?) = ?)"
+        arguments += [what, f"{what}.service", what, len(what), what, -len(tail), tail]
     if cause is not None:
         query += " AND cause = ?"
         arguments.append(cause)

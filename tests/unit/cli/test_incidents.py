@@ -78,6 +78,8 @@ def test_incidents_are_listed_the_newest_first_and_hostile_names_are_tame() -> N
         (("-n", "1"), 1),
         (("c0ffee",), 3),
         (("/ai.slice/none",), 0),
+        (("container",), 1),
+        (("ontainer",), 0),
     ],
 )
 def test_incidents_can_be_chosen(arguments: tuple[str, ...], count: int) -> None:
@@ -209,3 +211,9 @@ def test_a_plugins_rule_that_raises_is_passed_over_and_told(monkeypatch: pytest.
     assert result.exit_code == 0
     assert "rule bad: ValueError: no" in result.stderr
     assert "unknown" in result.stdout
+
+
+def test_a_cause_that_does_not_exist_is_no_silence(state: Path) -> None:
+    result = run("incidents", "--cause", "oom")
+    assert result.exit_code == 2
+    assert "cgroup_oom" in result.stderr
