@@ -15,7 +15,7 @@ from tests.lab import cache, kernels, project, rootfs
 from tests.lab.host import LabError, run, tool
 from tests.lab.kernels import Kernel
 
-LIMIT_S = 3600
+LIMIT_S = 1800
 CONSOLE_LINES = 60
 
 # A panic ends QEMU at once (panic=-1 reboots, -no-reboot makes that an exit), so no wait is in vain.
