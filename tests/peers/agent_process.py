@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.peers.collector_process import Collector
+from tests.peers.kernel_tree import UNWATCHED
 from tests.peers.received import Point
 from tests.peers.waiting import eventually
 
@@ -38,7 +39,8 @@ class Agent:
         folder.mkdir(exist_ok=True)
         self._log = folder / "agent.log"
         self._config = folder / "cgotel.toml"
-        self._config.touch()
+        if not self._config.exists():  # who watches sees this machine, and not a tree of files
+            self._config.write_text(UNWATCHED if "HOST_PROC" in environment else "")
         self._arguments = arguments
         clean = {name: value for name, value in os.environ.items() if not name.startswith(_OTHERS)}
         self._environment = {**clean, **environment}
