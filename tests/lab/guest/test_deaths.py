@@ -104,6 +104,7 @@ def test_a_kill_from_a_shell_names_the_shell(cgroup: Cgroup, ears: Ears) -> None
 def test_an_oom_kill_is_the_kernels_and_the_victim_is_marked(cgroup: Cgroup, ears: Ears) -> None:
     tight = cgroup.child("tight", memory_max="48M", memory_swap_max=0)
     victim = tight.spawn()
+    time.sleep(2)  # it moved after its exec: until the next look it is thought where it was
     with pytest.raises(Ended):
         victim.grow(96)
     sent = ears.signal_to(victim.pid, 9)

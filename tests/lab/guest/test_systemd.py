@@ -18,12 +18,12 @@ from cgotel.runtimes.systemd import SystemdSettings, SystemdWatcher
 from cgotel.testing import Heard, watched
 from cgotel.watching import Watching
 
+pytestmark = pytest.mark.only_on("6.12")
+
 LIMIT_S = 100
 GROW = "import time; kept = [bytearray(1 << 20) for _ in range(200)]; time.sleep(100)"
 CHILD_GROWS = f"""
 import subprocess, sys, time
-
-pytestmark = pytest.mark.only_on("6.12")
 subprocess.run([sys.executable, "-c", {GROW!r}])
 exec(sys.argv[1])
 """
