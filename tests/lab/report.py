@@ -11,7 +11,8 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ GUEST_TESTS = Path(__file__).parent / "guest"
 PORT = "CGOTEL_LAB_PORT"
 EVERYWHERE = "CGOTEL_LAB_EVERYWHERE"
 MAY_SKIP = "kernel_file"
+_MOST_RETRIES = 8  # what needs more is no mishap of a slow emulation
 _MOST_BOOTS = 1  # after the first
 
 
@@ -64,6 +66,8 @@ class HostSide:
         self._config = config
         self._runs: dict[str, KernelRun] = {}
         self._cells: list[matrix.Cell] = []
+        self._retries = 0
+        self._second: list[str] = []
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -94,6 +98,8 @@ class HostSide:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for run in self._runs.values():
             terminalreporter.write_line(f"lab: {run}")
+        for nodeid in self._second:
+            terminalreporter.write_line(f"lab: only at the second try, in a guest of its own: {nodeid}")
         for line in matrix.lines(self._cells):
             terminalreporter.write_line(line)
 
@@ -106,8 +112,20 @@ class HostSide:
         if name not in self._runs:
             selection = [i.nodeid for i in item.session.items if _is_guest(i) and _kernel(i) == name]
             self._runs[name] = KernelRun(name, selection)
+        first = self._asked(item, self._runs[name])
+        if not any(report.failed for report in first) or self._retries >= _MOST_RETRIES:
+            return first
+        self._retries += 1
+        with closing(KernelRun(name, [item.nodeid])) as alone:
+            second = self._asked(item, alone)
+        if any(report.failed for report in second):
+            return first
+        self._second.append(item.nodeid)
+        return second
+
+    def _asked(self, item: pytest.Item, run: KernelRun) -> list[pytest.TestReport]:
         try:
-            said = self._runs[name].reports(item.nodeid)
+            said = run.reports(item.nodeid)
         except LabError as error:
             return [_failure(item, str(error))]
         return [_required(item, self._decode(data)) for data in said]
@@ -157,6 +175,7 @@ class KernelRun:
 
     def close(self) -> None:
         """Stop the guest, if it was ever booted."""
+        self._messages.close()
         if self._guest:
             self._guest.close()
 
@@ -174,12 +193,13 @@ class KernelRun:
         self._reports = {node: said for node, said in self._reports.items() if node in self._finished}
         self._messages = self._told()
 
-    def _told(self) -> Iterator[dict[str, Any]]:
+    def _told(self) -> Generator[dict[str, Any], None, None]:
         left = [node for node in self._selection if node not in self._finished]
         self._boots += 1
         self._guest = Guest(kernels.named(self._name), left)
-        for line in self._guest.lines():
-            yield json.loads(line)
+        with closing(self._guest.lines()) as lines:
+            for line in lines:
+                yield json.loads(line)
         raise self._guest.lost()
 
     def _take(self, message: dict[str, Any]) -> None:

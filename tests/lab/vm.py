@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -66,7 +66,7 @@ class Guest:
             stack.callback(self._stop)
             self._held = stack.pop_all()
 
-    def lines(self) -> Iterator[str]:
+    def lines(self) -> Generator[str, None, None]:
         """What the guest says, line by line, until it has powered off or was stopped."""
         with self._port.makefile("r", encoding="utf-8") as port:
             for line in port:
