@@ -22,10 +22,11 @@ from tests.lab.guest.verdicts import Verdicts, inquiring, told
 
 from cgotel.restarts.case import Case
 from cgotel.restarts.classify import classify
+from cgotel.restarts.facts import inside
 from cgotel.restarts.verdict import MEMORY_CAUSES
 from cgotel.store import Incident
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1500)
 
 _FEW = 10
 _SOURCES = (
@@ -65,11 +66,20 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     assert len(right) >= 0.7 * len(cells) or len(cells) < _FEW, "too little of it could be made to happen"
 
 
+# The whole matrix takes half an hour on each kernel: CGOTEL_LAB_EVERYWHERE=1 runs it, this is its half.
+_KERNEL_OF = {"podman": "6.1", "docker": "6.12", "containerd": "6.12"}
+
+
 def _parameter(cell: Cell) -> object:
-    """Of a container earlyoom 1.8, which comes with Linux 6.12 here, takes nothing: why is not known yet."""
+    """One cell, with the kernel on which it runs where not all do.
+
+    Of a container earlyoom 1.8, which comes with Linux 6.12 here, takes nothing: why is not known yet.
+    """
     failure, supervisor = cell
-    spared = failure is host.killed_by_earlyoom and supervisor != "systemd"
-    return pytest.param(cell, id=cell_id(cell), marks=[pytest.mark.only_on("6.1")] if spared else [])
+    kernel = _KERNEL_OF.get(supervisor)
+    if kernel and failure is host.killed_by_earlyoom:
+        kernel = "6.1"
+    return pytest.param(cell, id=cell_id(cell), marks=[pytest.mark.only_on(kernel)] if kernel else [])
 
 
 @pytest.mark.parametrize("cell", [_parameter(cell) for cell in CELLS])
@@ -104,7 +114,8 @@ def test_every_end_is_judged_by_its_cause(
     assert verdict.cause == failure.cause, told(incident)
     assert verdict.sureness in ("confirmed", "probable"), told(incident)
     if caused.limit and verdict.cause == "cgroup_oom":
-        assert verdict.limit_cgroup == caused.limit, told(incident)
+        # newer runtimes set the limit at the scope, and not at the cgroup in it
+        assert inside(caused.limit, verdict.limit_cgroup), told(incident)
     if caused.by:
         assert caused.by in verdict.by, told(incident)
 
