@@ -15,7 +15,6 @@ from cgotel.faults import Faults
 from cgotel.inquiry import Inquiry
 from cgotel.model import Event, Point, Reading, Sweep, count_points
 from cgotel.postman import Postman
-from cgotel.restarts.events import OOM_KILL
 from cgotel.self_metrics import SelfMetrics
 from cgotel.store import Database, Outbox
 from cgotel.sweeper import Sweeper
@@ -106,8 +105,7 @@ class Agent:
         return swept
 
     def _told_better(self, event: Event) -> bool:
-        """Whether the kernel log tells the same, with the victim and the limit by name."""
-        return event.name == OOM_KILL and self._inquiry is not None and self._inquiry.hears("kernel_log")
+        return self._inquiry is not None and self._inquiry.tells_better(event)
 
     def _own_reading(self, swept: Sweep, sources: Sequence[SourceStatus]) -> Reading:
         """What the agent and its outputs say of themselves; one that cannot say it says nothing."""

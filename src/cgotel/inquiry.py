@@ -24,6 +24,7 @@ from cgotel.model import Entity, Event, Instrument, Point, Reading, Series, Swee
 from cgotel.restarts.case import Case
 from cgotel.restarts.classify import classify
 from cgotel.restarts.events import (
+    OOM_KILL,
     entity_of,
     exit_event,
     loop_event,
@@ -128,6 +129,10 @@ class Inquiry:
     def hears(self, source: str) -> bool:
         """Whether a watcher is at work."""
         return any(s.name == source and s.state is State.OK for s in self._watching.sources())
+
+    def tells_better(self, event: Event) -> bool:
+        """Whether the kernel log tells the same as a counter, with the victim and the limit by name."""
+        return event.name == OOM_KILL and self.hears("kernel_log")
 
     def see(self, sweep: Sweep) -> None:
         """Take the amounts of a sweep: what an exit was surrounded by."""

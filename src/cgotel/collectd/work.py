@@ -11,7 +11,6 @@ from cgotel.collectd.own import OwnValues
 from cgotel.investigation import Investigation
 from cgotel.model import Event
 from cgotel.outputs.collectd import Entry, Mapper
-from cgotel.restarts.events import OOM_KILL
 from cgotel.sweeper import Sweeper
 
 PLUGIN = "cgotel"
@@ -53,7 +52,6 @@ class Work:
         self._investigation.close()
 
     def _keep(self, events: Iterable[Event]) -> None:
-        told_better = self._inquiry is not None and self._inquiry.hears("kernel_log")
         for event in events:
-            if not (told_better and event.name == OOM_KILL):
+            if self._inquiry is None or not self._inquiry.tells_better(event):
                 self.outbox.add(event)

@@ -18,7 +18,6 @@ from cgotel.evidence import (
     OomKill,
     OomMark,
     ProcessExit,
-    RunEnded,
     RuntimeAction,
     Signal,
     UnitResult,
@@ -84,10 +83,6 @@ class Facts:
         """Whether a piece may have happened that near to the end."""
         slack = piece.uncertainty_ns + self.exit.uncertainty_ns
         return -before_s * SECOND - slack <= piece.time_ns - self.end_ns <= after_s * SECOND + slack
-
-    def sharp(self, piece: Evidence) -> bool:
-        """Whether its stamp is good enough to prove that it belongs to this end."""
-        return piece.uncertainty_ns + self.exit.uncertainty_ns <= MOST_UNCERTAIN_NS
 
     def own(self, cgroup: str | None) -> bool:
         """Whether a cgroup is the workload's, or below it."""
@@ -289,11 +284,6 @@ class Facts:
             RuntimeAction,
             lambda e: e.workload.id == self.workload.id and e.time_ns + e.uncertainty_ns >= began,
         )
-
-    @cached_property
-    def run_ends(self) -> list[RunEnded]:
-        """What supervisors told of the end."""
-        return self.all(RunEnded, lambda e: e.workload.id == self.workload.id)
 
     def silent(self, source: str) -> str | None:
         """Why a source was not heard around the end; None if it watched all the time."""

@@ -136,9 +136,9 @@ def _subjects(piece: AnyEvidence) -> Iterator[Hashable]:
     if piece.cgroup is not None:
         yield "at", piece.cgroup
         yield from (("below", path) for path in lineage(piece.cgroup))
-    for pid in (getattr(piece, "pid", None),):
-        if pid is not None:
-            yield "pid", pid
+    pid = getattr(piece, "pid", None)
+    if pid is not None:
+        yield "pid", pid
     workload = getattr(piece, "workload", None)
     if isinstance(workload, Workload):
         yield "id", workload.id

@@ -35,10 +35,10 @@ from cgotel.evidence import (
 from cgotel.restarts.amounts import amount
 
 
-def signal_name(number: int) -> str:
+def signal_name(number: int | None) -> str:
     """``SIGKILL`` for 9; ``signal 99`` for what has no name."""
     try:
-        return signals.Signals(number).name
+        return signals.Signals(number or 0).name
     except ValueError:
         return f"signal {number}"
 

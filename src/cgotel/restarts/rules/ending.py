@@ -11,6 +11,7 @@ from cgotel.restarts.rule import Rule, any_of, found
 from cgotel.restarts.rules.gpu import words_without_a_full_gpu
 from cgotel.restarts.rules.supervisor import stop_asked
 from cgotel.restarts.verdict import Finding
+from cgotel.restarts.words import signal_name
 
 _CRASHES = frozenset(
     int(s)
@@ -32,7 +33,7 @@ def main_ended(facts: Facts) -> Sequence[Finding]:
     """How it ended, by each who told: the kernel, systemd, the runtime."""
     seen = []
     if facts.main_exit is not None:
-        how = f"by {_signal_name(facts.signal)}" if facts.signal is not None else f"with {facts.code}"
+        how = f"by {signal_name(facts.signal)}" if facts.signal is not None else f"with {facts.code}"
         seen.append(found(facts.main_exit, f"the main process ({facts.main_exit.pid}) ended {how}"))
     unit = facts.unit
     if unit is not None and (unit.signal is not None or unit.code is not None):
@@ -61,7 +62,7 @@ def crashed(facts: Facts) -> Sequence[Finding]:
     if _crash_signal(facts) is None:
         return []
     children = [
-        found(child, f"{_signal_name(child.signal)} ended {child.comm} ({child.pid}) of it")
+        found(child, f"{signal_name(child.signal)} ended {child.comm} ({child.pid}) of it")
         for child in facts.told_children[:1]
     ]
     return [*children, *main_ended(facts)]
@@ -119,15 +120,8 @@ def words_of_tasks(facts: Facts) -> Sequence[Finding]:
     ]
 
 
-def _signal_name(number: int | None) -> str:
-    try:
-        return signals.Signals(number or 0).name
-    except ValueError:
-        return f"signal {number}"
-
-
 def _because_crash(facts: Facts) -> str:
-    name = _signal_name(_crash_signal(facts))
+    name = signal_name(_crash_signal(facts))
     if told := fault_told(facts):
         return f"{name} ended it: {told[0].text}"
     whom = "a process of it" if facts.told_signal is not None else "it"

@@ -162,7 +162,7 @@ RULES = (
         needs=(held_unhealthy, stopped_after_unhealthy),
         supports=(probe_failed, main_signalled),
         witnesses=("signals", "processes"),
-        because=lambda facts: f"{_because(facts)}",
+        because=_because,
         contributing=slowed,
         advice=_advice,
     ),

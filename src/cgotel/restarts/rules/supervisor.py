@@ -193,12 +193,15 @@ def _by(facts: Facts) -> str:
 
 
 def _by_sender(facts: Facts) -> str:
-    sent = _sender(facts)
-    return "" if sent is None else sent.sender_comm or str(sent.sender_pid)
+    return _sender_name(_sender(facts))
 
 
 def _by_child(facts: Facts) -> str:
     _, sent = _killed_child(facts)
+    return _sender_name(sent)
+
+
+def _sender_name(sent: Signal | None) -> str:
     return "" if sent is None else sent.sender_comm or str(sent.sender_pid)
 
 
@@ -245,7 +248,7 @@ RULES = (
         supports=(ended,),
         unless=(asked_otherwise,),
         witnesses=("processes",),
-        because=lambda facts: f"{sent_by_somebody(facts)[0].text}",
+        because=lambda facts: sent_by_somebody(facts)[0].text,
         by=_by_sender,
         advice=lambda facts: f"find out why {_by_sender(facts)} ends it",
     ),
