@@ -7,6 +7,7 @@ may mean a child. So the kernel's own word on the main process is needed to conf
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from cgotel.evidence import (
     HostMemory,
@@ -320,21 +321,25 @@ def _asked_to_end(facts: Facts) -> Sequence[Finding]:
     ]
 
 
+_at_a_limit = partial(
+    Rule,
+    cause="cgroup_oom",
+    word_of=_KERNEL,
+    witnesses=_WITNESSES,
+    because=_because_limit,
+    by=lambda _: "kernel",
+    limit_cgroup=_limit_cgroup,
+    advice=_advice_limit,
+)
+
 RULES = (
-    Rule(
-        cause="cgroup_oom",
+    _at_a_limit(
         name="the kernel named the main process at a limit",
         rank=100,
         needs=(killed_at_limit,),
         supports=(marked, counted_here, counted_at_limit, killed, runtime_says_oom),
         contradicts=(ended_otherwise, another_sender),
-        word_of=_KERNEL,
-        witnesses=_WITNESSES,
-        because=_because_limit,
-        by=lambda _: "kernel",
-        limit_cgroup=_limit_cgroup,
         contributing=_contributing,
-        advice=_advice_limit,
     ),
     Rule(
         cause="global_oom",
@@ -377,59 +382,34 @@ RULES = (
             "the victim need not be the cause"
         ),
     ),
-    Rule(
-        cause="cgroup_oom",
+    _at_a_limit(
         name="systemd ended the unit after an OOM kill in it",
         rank=130,
         needs=(stopped_for_member, member_killed_at_limit),
         supports=(counted_here, counted_at_limit),
-        word_of=_KERNEL,
-        witnesses=_WITNESSES,
         because=lambda facts: f"{_because_limit(facts, 'a process of it')}, and systemd ended the rest",
         by=lambda _: "kernel, then systemd",
-        limit_cgroup=_limit_cgroup,
-        advice=_advice_limit,
     ),
-    Rule(
-        cause="cgroup_oom",
+    _at_a_limit(
         name="a shell passed on the death of its OOM-killed child",
         rank=140,
         needs=(child_killed_and_told,),
         supports=(counted_here, counted_at_limit),
-        word_of=_KERNEL,
-        witnesses=_WITNESSES,
         because=lambda facts: f"{_because_limit(facts, 'its child')}, and the main process gave up",
-        by=lambda _: "kernel",
-        limit_cgroup=_limit_cgroup,
-        advice=_advice_limit,
     ),
-    Rule(
-        cause="cgroup_oom",
+    _at_a_limit(
         name="the tracepoints and the counters agree",
         rank=150,
         needs=(marked, counted_at_limit),
         supports=(counted_here, killed, runtime_says_oom),
         contradicts=(ended_otherwise, another_sender),
-        word_of=_KERNEL,
-        witnesses=_WITNESSES,
-        because=_because_limit,
-        by=lambda _: "kernel",
-        limit_cgroup=_limit_cgroup,
-        advice=_advice_limit,
     ),
-    Rule(
-        cause="cgroup_oom",
+    _at_a_limit(
         name="the counters and the end agree",
         rank=160,
         needs=(counted_here, counted_at_limit, may_be_killed),
         supports=(runtime_says_oom, marked),
         unless=(ended_otherwise, another_sender, _asked_to_end),
-        word_of=_KERNEL,
-        witnesses=_WITNESSES,
-        because=_because_limit,
-        by=lambda _: "kernel",
-        limit_cgroup=_limit_cgroup,
-        advice=_advice_limit,
     ),
     Rule(
         cause="global_oom",
@@ -444,8 +424,7 @@ RULES = (
         by=lambda _: "kernel",
         advice=_advice_host,
     ),
-    Rule(
-        cause="cgroup_oom",
+    _at_a_limit(
         name="the tracepoints speak, and a limit was full",
         rank=180,
         needs=(marked, near_a_limit),
@@ -453,11 +432,6 @@ RULES = (
         unless=(no_limit_counted,),
         contradicts=(ended_otherwise, another_sender, host_was_full),
         word_of=("kernel_log",),
-        witnesses=_WITNESSES,
-        because=_because_limit,
-        by=lambda _: "kernel",
-        limit_cgroup=_limit_cgroup,
-        advice=_advice_limit,
     ),
     Rule(
         cause="global_oom",
